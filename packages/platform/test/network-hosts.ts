@@ -36,12 +36,13 @@ export class Host {
   readonly name: string
   readonly address: string
   readonly home: string
-  readonly #space: string
+  /** Its namespace's name. */
+  readonly space: string
   readonly #children = new Set<ChildProcess>()
 
   constructor(name: string, space: string, address: string, home: string) {
     this.name = name
-    this.#space = space
+    this.space = space
     this.address = address
     this.home = home
     mkdirSync(home, { recursive: true, mode: 0o700 })
@@ -51,7 +52,7 @@ export class Host {
   get logFile(): string { return this.path('log') }
 
   #spawn(command: string, args: string[], env: Record<string, string>, stdin: 'pipe' | 'ignore'): ChildProcess {
-    const child = spawn('ip', ['netns', 'exec', this.#space, ...DIES_WITH_US, command, ...args], {
+    const child = spawn('ip', ['netns', 'exec', this.space, ...DIES_WITH_US, command, ...args], {
       stdio: [stdin, 'pipe', 'pipe'], cwd: this.home,
       // Nothing of the test's own environment but where programs are.
       env: { PATH: process.env['PATH'] ?? '', HOME: this.home, TMPDIR: process.env['TMPDIR'] ?? '/tmp', ...cacheOf(), ...env },
@@ -99,7 +100,7 @@ export class Host {
   }
 
   /** Its cable. */
-  link(state: 'up' | 'down'): void { ip('-n', this.#space, 'link', 'set', 'eth0', state) }
+  link(state: 'up' | 'down'): void { ip('-n', this.space, 'link', 'set', 'eth0', state) }
 
   lastLines(): string {
     return existsSync(this.logFile) ? readFileSync(this.logFile, 'utf8').trim().split('\n').slice(-8).join('\n') : ''
@@ -113,7 +114,7 @@ export class Host {
     })))
     // What those have started themselves.
     for (let tries = 0; tries < 50; tries++) {
-      const { stdout } = spawnSync('ip', ['netns', 'pids', this.#space], { encoding: 'utf8' })
+      const { stdout } = spawnSync('ip', ['netns', 'pids', this.space], { encoding: 'utf8' })
       const pids = stdout.split('\n').filter(Boolean).map(Number)
       if (pids.length === 0) return
       for (const pid of pids) try { process.kill(pid, 'SIGKILL') } catch { /* it has ended */ }

@@ -23,7 +23,7 @@ test('without any variable, and with empty ones, everything has its default', ()
   const settings = readSettings({})
   const { prepaidTiers, sweep, ...rest } = settings
   assert.deepEqual(rest, {
-    home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', publicUrl: null, databaseUrl: null, walArchive: null, network: 'local', rateLimit: 1000, rateScope: 'key',
+    home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', publicUrl: null, databaseUrl: null, walArchive: null, databasePooled: false, network: 'local', rateLimit: 1000, rateScope: 'key',
     authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all', localChains: null,
     webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'],
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null }, ellipticThresholds: [9, 7, 4], trmChains: {}, ofacFile: null },
@@ -31,7 +31,7 @@ test('without any variable, and with empty ones, everything has its default', ()
   })
   assert.deepEqual([prepaidTiers.map(({ name }) => name), sweep['*']], [['STARTER', 'GROWTH', 'BUSINESS', 'ENTERPRISE'], { cost_multiple: 0n, min_amount: null }])
   const empty = readSettings(Object.fromEntries([
-    'PORT', 'CUSTODY_HOST', 'CUSTODY_PUBLIC_URL', 'CUSTODY_HOME', 'DATABASE_URL', 'CUSTODY_WAL_ARCHIVE', 'CUSTODY_NETWORK', 'CUSTODY_CONFIG', 'CUSTODY_RATE_LIMIT', 'CUSTODY_RATE_SCOPE',
+    'PORT', 'CUSTODY_HOST', 'CUSTODY_PUBLIC_URL', 'CUSTODY_HOME', 'DATABASE_URL', 'CUSTODY_WAL_ARCHIVE', 'CUSTODY_DATABASE_POOLER', 'CUSTODY_NETWORK', 'CUSTODY_CONFIG', 'CUSTODY_RATE_LIMIT', 'CUSTODY_RATE_SCOPE',
     'CUSTODY_AUTH_LEGACY', 'CUSTODY_TRUST_PROXY', 'CUSTODY_ROLE', 'CUSTODY_FEE_BUMP_AFTER_S', 'CUSTODY_SWEEP_COST_MULTIPLE', 'CUSTODY_LOG_LEVEL',
     'CUSTODY_SECRETS_KEY', 'CUSTODY_OFAC_FILE', 'CUSTODY_AML_TRM_URL', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS', 'CUSTODY_PREPAID_TIERS',
     'CUSTODY_COINGECKO_KEY', 'CUSTODY_COINGECKO_PLAN', 'CUSTODY_COINGECKO_URL', 'CUSTODY_COINGECKO_IDS', 'CUSTODY_PRICE_REFRESH_S', 'CUSTODY_AML_TRM_CHAINS',
@@ -42,7 +42,7 @@ test('without any variable, and with empty ones, everything has its default', ()
 
 test('what is set is taken', () => {
   const settings = readSettings({
-    PORT: '0', CUSTODY_HOST: '0.0.0.0', CUSTODY_PUBLIC_URL: 'https://pay.example/', CUSTODY_HOME: folder, DATABASE_URL: 'postgres://u:p@h/d', CUSTODY_WAL_ARCHIVE: '/w', CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: NONE,
+    PORT: '0', CUSTODY_HOST: '0.0.0.0', CUSTODY_PUBLIC_URL: 'https://pay.example/', CUSTODY_HOME: folder, DATABASE_URL: 'postgres://u:p@h/d', CUSTODY_WAL_ARCHIVE: '/w', CUSTODY_DATABASE_POOLER: 'transaction', CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: NONE,
     CUSTODY_RATE_LIMIT: '7', CUSTODY_RATE_SCOPE: 'endpoint', CUSTODY_AUTH_LEGACY: '1', CUSTODY_TRUST_PROXY: '16', CUSTODY_ROLE: 'api',
     CUSTODY_FEE_BUMP_AFTER_S: '60', CUSTODY_SWEEP_COST_MULTIPLE: '1.5', CUSTODY_LOG_LEVEL: 'silent', CUSTODY_SECRETS_KEY: Buffer.alloc(32, 7).toString('base64'),
     CUSTODY_OFAC_FILE: 'list.json', CUSTODY_AML_ELLIPTIC_URL: 'https://proxy.example/e/', CUSTODY_AML_ELLIPTIC_THRESHOLDS: '8,6.5,2',
@@ -52,7 +52,7 @@ test('what is set is taken', () => {
   })
   const { prepaidTiers, sweep, home, ...rest } = settings
   assert.deepEqual(rest, {
-    port: 0, host: '0.0.0.0', publicUrl: 'https://pay.example', databaseUrl: 'postgres://u:p@h/d', walArchive: '/w', network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
+    port: 0, host: '0.0.0.0', publicUrl: 'https://pay.example', databaseUrl: 'postgres://u:p@h/d', walArchive: '/w', databasePooled: true, network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
     endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api', localChains: null,
     webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'],
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null }, ellipticThresholds: [8, 6.5, 2], trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' }, ofacFile: 'list.json' },

@@ -110,7 +110,7 @@ async function start(
   checkHome(settings.home, settings.network)
   checkSecretsKeyGiven(settings)
   await checkPort(settings)
-  if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl)
+  if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl, settings.databasePooled)
   const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
   const [postgres, chains] = await Promise.all([
@@ -132,6 +132,7 @@ async function start(
   const work = new Bell(environment)
   const moved = new Bell(environment)
   const database = world.openDatabase(databaseUrl, {
+    pooled: settings.databaseUrl !== null && settings.databasePooled,
     now: environment.now,
     onError: (error, what) => log.warn({ err: error.message }, what),
     onEvent: (event) => {

@@ -53,6 +53,7 @@ function databaseProblem(error: unknown): Error {
     '28P01': 'user or password is wrong', 28000: 'this user may not log in (pg_hba.conf)',
     '3D000': 'there is no such database: make it with createdb',
     42501: 'this user may not make tables there: let it own the database',
+    '08P01': 'a pooler of transactions in front takes no time-outs of a session: set CUSTODY_DATABASE_POOLER=transaction',
     ERR_INVALID_URL: 'is not a URL like postgresql://user:password@host:5432/custody',
   }
   const reason = reasons[codeOf(error)] ?? (isConnectionError(error) ? 'its host does not answer, or ends the connection' : undefined)
@@ -60,8 +61,8 @@ function databaseProblem(error: unknown): Error {
 }
 
 /** @throws Error that says why the database of DATABASE_URL will not do */
-export async function checkDatabase(url: string): Promise<void> {
-  const database = openDatabase(url, { max: 1, onError: () => undefined })
+export async function checkDatabase(url: string, pooled = false): Promise<void> {
+  const database = openDatabase(url, { max: 1, pooled, onError: () => undefined })
   try {
     const version = await database.one<{ version: string }>(`select current_setting('server_version_num') version`)
     const major = Math.floor(Number(version?.version) / 10_000)

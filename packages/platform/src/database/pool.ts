@@ -27,17 +27,21 @@ export interface Database extends Queryable {
 }
 
 const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null)?.code
+/** A server that only reads: a primary of before, to which a connection was open while another was promoted. Nothing of it was done. */
+const READ_ONLY = '25006'
 /** Serialization failures and deadlocks: nothing of it was done. */
 const RETRIED = new Set<unknown>(['40001', '40P01'])
 const ATTEMPTS = 5
 
-/** What PostgreSQL ended for somebody else's sake is done once more. */
+/** What PostgreSQL ended for somebody else's sake is done once more; what came to a server that only reads too, by a new connection. */
 async function retried<T>(work: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1, isElsewhere = false; ; attempt++) {
     try {
       return await work()
     } catch (error) {
-      if (attempt === ATTEMPTS || !RETRIED.has(codeOf(error))) throw error
+      const isReadOnly = codeOf(error) === READ_ONLY
+      if (attempt === ATTEMPTS || !(RETRIED.has(codeOf(error)) || isReadOnly && !isElsewhere)) throw error
+      isElsewhere ||= isReadOnly
     }
   }
 }
@@ -50,16 +54,28 @@ class ConnectionLost extends Error {
   }
 }
 
+/**
+ * What was written may be there, or not: the connection was lost while it was committed, or the wait for the standby was cut off,
+ * and another primary may not have it. Nobody may take it for failed, or for done; whoever asks by its key later is told.
+ */
+export class CommitUnknown extends ConnectionLost {
+  constructor(cause: unknown) {
+    super(cause)
+    this.name = 'CommitUnknown'
+  }
+}
+
 const SYSTEM_CODES = new Set<unknown>([
   'ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ENOENT', 'ETIMEDOUT',
   // No descriptor for another connection, here, on this machine or in the server's queue.
   'EMFILE', 'ENFILE', 'EAGAIN',
 ])
 
-/** True for errors of a connection that was lost or refused: the statement may or may not have been done. */
+/** True for errors of a connection that was lost, refused or led to a server that only reads: what was asked may have been done or not. */
 export function isConnectionError(error: unknown): boolean {
   const code = codeOf(error)
-  return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || (typeof code === 'string' && /^(08|57P0)/.test(code))
+  return error instanceof ConnectionLost || SYSTEM_CODES.has(code) || code === READ_ONLY
+    || (typeof code === 'string' && /^(08|57P0)/.test(code))
 }
 
 /** Why the server refuses for now what it would do at another time: its disk is full, it is too slow, or has nothing to spare. */
@@ -79,6 +95,12 @@ export function isPassing(error: unknown): boolean {
 
 export interface DatabaseOptions {
   max?: number
+  /** True: a pooler of transactions stands between, so that nothing may be kept in a session. */
+  pooled?: boolean
+  /** A statement's answer is waited for so long, in milliseconds; longer than the server lets a statement take. */
+  answerMs?: number
+  /** The same for that of a COMMIT, which waits for a standby without an end. */
+  commitMs?: number
   /** The Environment's clock, in milliseconds; without it that of this machine. */
   now?: () => number
   /** What went wrong beside every statement, with a sentence that says what it was. */
@@ -107,30 +129,77 @@ function statementNames(): (text: string) => string | undefined {
   }
 }
 
-/** Opens a pool. Connections that the server closes are replaced by the next query. */
+const STATEMENT_MS = 30_000
+const IDLE_MS = 60_000
+/** More than the server lets a statement take: it does not answer, or what the statement wrote waits for a standby. */
+const ANSWER_MS = 35_000
+/** A COMMIT has little to do itself; it may wait for a standby without an end. */
+const COMMIT_MS = 10_000
+const WITHIN = { statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
+/** Through a pooler a session is somebody else's next: what is set ends with the transaction. */
+const BEGIN_POOLED = ['begin', ...Object.entries(WITHIN).map(([name, ms]) => `set local ${name} = ${ms}`)].join('; ')
+/** Where PostgreSQL says, in any language, that the wait for a standby was cut off: what was written is committed here alone. */
+const STANDBY_WAIT = 'SyncRepWaitForLSN'
+
+/** Resolves with the answer. @throws ConnectionLost after so many milliseconds; what was asked goes on */
+async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new ConnectionLost(new Error(`the database did not answer within ${ms} ms`))), ms)
+  })
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+}
+
+/**
+ * Opens a pool. Connections that the server closes are replaced by the next query, and so are all that are open when one of them
+ * turns out to lead to a server that only reads.
+ */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const now = () => new Date((options.now ?? Date.now)())
+  const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS } = options
   const pool = new pg.Pool({
-    connectionString: url,
-    max: options.max ?? 24,
-    connectionTimeoutMillis: 10_000,
-    statement_timeout: 30_000,
-    idle_in_transaction_session_timeout: 60_000,
-    application_name: 'custody',
+    connectionString: url, max: options.max ?? 24, connectionTimeoutMillis: 10_000, keepAlive: true,
+    application_name: 'custody', ...(pooled ? {} : WITHIN),
   })
   pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))
   // A connection that is lost while a statement waits fails that statement; the event itself must not end the process.
   const lost = new WeakSet<pg.PoolClient>()
-  pool.on('connect', (client) => client.on('error', () => lost.add(client)))
+  /** Those that committed what no standby has confirmed. */
+  const unconfirmed = new WeakSet<pg.PoolClient>()
+  /** Those that were opened since one came to a server that only reads. */
+  let fresh = new WeakSet<pg.PoolClient>()
+  pool.on('connect', (client) => {
+    fresh.add(client)
+    client.on('error', () => lost.add(client))
+    client.on('notice', ({ routine }) => { if (routine === STANDBY_WAIT) unconfirmed.add(client) })
+  })
   const told = (error: unknown, isLost: boolean): unknown => (isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error)
-  const connect = () => pool.connect().catch((error: unknown) => { throw told(error, true) })
-  const nameOf = statementNames()
-  const rowsOf = async (client: pg.PoolClient, text: string, values?: readonly unknown[]): Promise<unknown[]> => {
+  const connect = async (): Promise<pg.PoolClient> => {
+    for (;;) {
+      const client = await pool.connect().catch((error: unknown) => { throw told(error, true) })
+      if (fresh.has(client)) return client
+      client.release(true)
+    }
+  }
+  const nameOf = pooled ? () => undefined : statementNames()
+  const rowsOf = async (client: pg.PoolClient, text: string, values?: readonly unknown[], ms = answerMs): Promise<unknown[]> => {
     try {
       const name = values && nameOf(text)
-      return (await client.query({ ...(name ? { name } : {}), text, values: [...values ?? []] })).rows
+      const { rows } = await within(client.query({ ...(name ? { name } : {}), text, values: [...values ?? []] }), ms)
+      if (unconfirmed.has(client)) throw new CommitUnknown(new Error('no standby has confirmed it'))
+      return rows
     } catch (error) {
+      // Whoever comes next must not be given the answer to this.
+      if (isConnectionError(error)) lost.add(client)
+      if (codeOf(error) === READ_ONLY) fresh = new WeakSet()
       throw told(error, lost.has(client))
+    }
+  }
+  const commit = async (client: pg.PoolClient): Promise<void> => {
+    try {
+      await rowsOf(client, 'commit', undefined, commitMs)
+    } catch (error) {
+      throw isConnectionError(error) ? new CommitUnknown(error) : error
     }
   }
   const tell = (event: ToldEvent): void => {
@@ -160,12 +229,12 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
         let broken = false
         const events: ToldEvent[] = []
         try {
-          await rowsOf(client, 'begin')
+          await rowsOf(client, pooled ? BEGIN_POOLED : 'begin')
           const result = await work(queryable((text, values) => rowsOf(client, text, values), (event) => events.push(event)))
-          await rowsOf(client, 'commit')
+          await commit(client)
           return { result, events }
         } catch (error) {
-          broken = isConnectionError(error)
+          broken = lost.has(client)
           if (!broken) await rowsOf(client, 'rollback').catch(() => (broken = true))
           throw error
         } finally {

@@ -1,6 +1,6 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { isConnectionError, shortageOfDatabase } from '../database/pool.ts'
+import { CommitUnknown, isConnectionError, shortageOfDatabase } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { problemType, reasonOf } from './openapi/problems.ts'
@@ -94,6 +94,9 @@ function translate(error: unknown, request: FastifyRequest): ApiError | null {
   if (statusCode !== undefined && statusCode >= 400 && statusCode < 500) return new ApiError('INVALID_REQUEST', 'the request is not valid')
   const shortage = shortageOfDatabase(error)
   if (shortage !== null) return new ApiError('UNAVAILABLE', `the database cannot take this now: ${shortage}; try again`)
+  if (error instanceof CommitUnknown) {
+    return new ApiError('UNAVAILABLE', 'the database did not say whether this was written; ask again with the same sequence_id')
+  }
   if (isConnectionError(error)) return new ApiError('UNAVAILABLE', 'the database cannot be reached; try again')
   return null
 }

@@ -1,4 +1,4 @@
-import type { Queryable } from '../database/pool.ts'
+import { isConnectionError, type Queryable } from '../database/pool.ts'
 import type { Reply } from './endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
 
@@ -37,11 +37,16 @@ export async function onceOnly(answered: () => Promise<Reply | null>, make: () =
   return await answered() ?? await madeOnce(answered, make)
 }
 
-/** The same where `make` itself answers what was answered before, and asks nobody outside. */
+/**
+ * The same where `make` itself answers what was answered before, and asks nobody outside. Where the connection was lost while it
+ * wrote, nothing is looked up: a row that can be read may be on no standby yet, and would be gone with its server. The next request
+ * is certain, as its nonce is committed first, which waits for the standby to have all that was written before.
+ */
 export async function madeOnce(answered: () => Promise<Reply | null>, make: () => Promise<Reply>): Promise<Reply> {
   try {
     return await make()
   } catch (refusal) {
+    if (isConnectionError(refusal)) throw refusal
     const late = await answered()
     if (late) return late
     throw refusal

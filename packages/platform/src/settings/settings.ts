@@ -19,6 +19,8 @@ export interface Settings {
   databaseUrl: string | null
   /** Folder that the embedded database's log is copied to; null: nowhere. */
   walArchive: string | null
+  /** A pooler of transactions stands before it. */
+  databasePooled: boolean
   network: NetworkMode
   rateLimit: number
   authLegacy: boolean
@@ -136,6 +138,7 @@ const variables = z.object({
   // Neither is ever shown: one holds a password, the other is a key.
   DATABASE_URL: z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgresql://').optional(),
   CUSTODY_WAL_ARCHIVE: z.string().transform((folder) => resolve(folder)).optional(),
+  CUSTODY_DATABASE_POOLER: oneOf('none', 'transaction').default('none'),
   CUSTODY_SECRETS_KEY: z.string().refine(
     (text) => text.startsWith('@') || Buffer.from(text, 'base64').length === SECRETS_KEY_BYTES,
     `must be ${SECRETS_KEY_BYTES} bytes in base64, or @FILE`
@@ -228,6 +231,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     publicUrl: set.CUSTODY_PUBLIC_URL ?? null,
     databaseUrl: set.DATABASE_URL ?? null,
     walArchive: set.CUSTODY_WAL_ARCHIVE ?? null,
+    databasePooled: set.CUSTODY_DATABASE_POOLER === 'transaction',
     network,
     rateLimit: set.CUSTODY_RATE_LIMIT,
     rateScope: set.CUSTODY_RATE_SCOPE,

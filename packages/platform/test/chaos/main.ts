@@ -1,25 +1,27 @@
 // npm run chaos -- --seed S --transfers N --seconds-between-kills X    processes are killed
-// npm run chaos -- disk|clock|descriptors                              one trouble each; all of it: docs/chaos.md
+// npm run chaos -- disk|clock|descriptors|database                     one trouble each; all of it: docs/chaos.md
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { clockJumps, fakeTime, movedBy } from './clock.ts'
+import { Cluster, TROUBLES, whyNoCluster } from './cluster.ts'
+import { primaryFails } from './database.ts'
 import { descriptorsGone } from './descriptors.ts'
 import { diskFull, smallDisk } from './disk.ts'
 import { Installation } from './installation.ts'
 import { killed } from './kills.ts'
 import { Story } from './story.ts'
 
-const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
+const USAGE = `Usage: npm run chaos -- [kills|disk|clock|descriptors|database] [--seed S] [--transfers N] [--seconds-between-kills X] [--rounds R] [--per-second P]
          [--assets BTC,ETH,XRP,SOL] [--storm-seconds-max M] [--keep]`
 
 function options() {
   try {
     return parseArgs({ options: {
       'seed': { type: 'string', default: '1' }, 'transfers': { type: 'string', default: '1000' },
-      'seconds-between-kills': { type: 'string', default: '1' }, 'rounds': { type: 'string' }, 'per-second': { type: 'string', default: '10' },
-      'assets': { type: 'string', default: 'BTC,ETH,XRP,SOL' }, 'storm-seconds-max': { type: 'string', default: '1200' },
+      'seconds-between-kills': { type: 'string', default: '1' }, 'rounds': { type: 'string' }, 'per-second': { type: 'string' },
+      'assets': { type: 'string' }, 'storm-seconds-max': { type: 'string', default: '1200' },
       'keep': { type: 'boolean', default: false },
     }, allowPositionals: true })
   } catch (error) {
@@ -28,7 +30,9 @@ function options() {
   }
 }
 
-const { values, positionals: [what = 'kills'] } = options()
+const { values: given, positionals: [what = 'kills'] } = options()
+/** Where only the database fails, the cheapest asset is enough, at a pace that lasts for all of it. */
+const values = { 'per-second': what === 'database' ? '4' : '10', 'assets': what === 'database' ? 'SOL' : 'BTC,ETH,XRP,SOL', ...given }
 
 function number(name: 'seed' | 'transfers' | 'seconds-between-kills' | 'rounds' | 'per-second' | 'storm-seconds-max'): number {
   const text = values[name] ?? ''
@@ -68,6 +72,24 @@ const STORIES: Record<string, () => Promise<string[] | null>> = {
     const env = movedBy(library, file)
     installation = new Installation(home, () => env)
     return clockJumps(new Story(installation, assets, number('seed'), say), file)
+  },
+  async database() {
+    const why = whyNoCluster()
+    if (why !== null) return skipped(why)
+    const cluster = new Cluster(join(folder, 'hosts'))
+    process.once('exit', () => cluster.destroy())
+    installation = new Installation(home, () => ({ DATABASE_URL: cluster.url }))
+    try {
+      await cluster.start()
+      return await primaryFails({
+        cluster, story: new Story(installation, assets, number('seed'), say), seed: number('seed'), transfers: number('transfers'),
+        perSecond: number('per-second'),
+        troubles: Array.from({ length: values.rounds === undefined ? 1 : number('rounds') }, () => TROUBLES).flat(),
+      })
+    } finally {
+      await installation.stop()
+      await cluster.remove()
+    }
   },
   descriptors: () => descriptorsGone(new Story(installation, assets, number('seed'), say)),
 }

@@ -1,0 +1,109 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { CommitUnknown, isConnectionError, openDatabase, type Database, type DatabaseOptions } from '../src/database/pool.ts'
+import { madeOnce } from '../src/http/replay.ts'
+import { useDatabase } from './deposits-support.ts'
+
+/** What a primary that changes does to connections, on one server: it is made to read only, and to wait for a standby that is not there. */
+
+const installation = useDatabase({ migrated: false })
+const NOBODY = 'nobody'
+
+async function fresh(t: TestContext, name: string, options: DatabaseOptions = {}): Promise<Database> {
+  await installation.get().query(`create database ${name}`)
+  const { socket } = (await installation.get().one<{ socket: string }>(
+    `select current_setting('unix_socket_directories') socket`)) as { socket: string }
+  const database = openDatabase(`postgresql://custody@/${name}?host=${encodeURIComponent(socket)}`, { onError: () => undefined, ...options })
+  t.after(() => database.close())
+  await database.query('create table kept (id integer primary key)')
+  return database
+}
+
+const failure = (work: Promise<unknown>): Promise<unknown> => work.then(() => assert.fail('it was done'), (error: unknown) => error)
+const idsIn = async (database: Database) => (await database.query<{ id: number }>('select id from kept order by id')).map(({ id }) => id)
+const insert = (database: Database, id: number) => database.query('insert into kept values ($1)', [id])
+
+async function until<T>(read: () => Promise<T | undefined>): Promise<T> {
+  for (;;) {
+    const value = await read()
+    if (value !== undefined) return value
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
+
+/** Of the backends of a database those that wait for the standby. */
+const waiting = (name: string) => installation.get().one<{ pid: number }>(
+  `select pid from pg_stat_activity where datname = $1 and wait_event = 'SyncRep'`, [name])
+
+async function standbys(names: string): Promise<void> {
+  await installation.get().query(`alter system set synchronous_standby_names = '${names}'`)
+  await installation.get().query('select pg_reload_conf()')
+  await until(async () => await installation.get().one(`select 1 where current_setting('synchronous_standby_names') = $1`, [names]) && true)
+}
+
+test('a server that only reads is a connection lost: each that leads there is left, and the statement is done by a new one', async (t) => {
+  const database = await fresh(t, 'demoted', { max: 3 })
+  const readsOnly = (is: boolean) => installation.get().query(`alter database demoted ${is ? 'set default_transaction_read_only = on' : 'reset all'}`)
+  const kept = await database.query<{ pid: number }>('select pg_backend_pid() pid')
+  await readsOnly(true)
+  await installation.get().query('select pg_terminate_backend($1)', [kept[0]?.pid])
+  await until(async () => (await installation.get().one(`select 1 from pg_stat_activity where pid = $1`, [kept[0]?.pid])) ? undefined : true)
+  const refused = await failure(insert(database, 1))
+  assert.equal((refused as { code: string }).code, '25006')
+  assert.equal(isConnectionError(refused), true)
+
+  // Three connections to what is a standby now, and back again.
+  const atOnce = () => Promise.all(Array.from({ length: 3 }, () => database.query('select pg_sleep(0.1)')))
+  await atOnce()
+  await readsOnly(false)
+  await insert(database, 1)
+  await Promise.all([2, 3, 4].map((id) => database.transaction(async (tx) => {
+    await tx.query('insert into kept values ($1)', [id])
+  })))
+  assert.deepEqual(await idsIn(database), [1, 2, 3, 4])
+})
+
+test('a commit that waits for a standby is answered in time as unknown, and never cancelled: it is done when the standby is there', async (t) => {
+  const database = await fresh(t, 'hanging', { commitMs: 300, answerMs: 600 })
+  await standbys(NOBODY)
+  t.after(() => standbys(''))
+  const begun = Date.now()
+  const [whole, alone] = await Promise.all([
+    failure(database.transaction((tx) => tx.query('insert into kept values (1)'))), failure(insert(database, 2)),
+  ])
+  assert.ok(whole instanceof CommitUnknown, String(whole))
+  assert.equal(isConnectionError(whole) && isConnectionError(alone), true, String(alone))
+  assert.ok(Date.now() - begun < 5000)
+  const { count } = (await installation.get().one<{ count: number }>(
+    `select count(*)::integer count from pg_stat_activity where datname = 'hanging' and wait_event = 'SyncRep'`))!
+  assert.equal(count, 2, 'both still wait')
+  assert.deepEqual(await idsIn(database), [], 'and nobody sees them')
+  await standbys('')
+  assert.deepEqual(await until(async () => (await idsIn(database)).length === 2 ? idsIn(database) : undefined), [1, 2])
+})
+
+for (const [how, end] of [['cancelled', 'pg_cancel_backend'], ['ended', 'pg_terminate_backend']] as const) {
+  test(`a wait for the standby that is ${how} has committed here alone: unknown, neither done nor failed`, async (t) => {
+    const name = `alone_${how}`
+    const told: unknown[] = []
+    const database = await fresh(t, name, { onEvent: (event) => told.push(event) })
+    await standbys(NOBODY)
+    t.after(() => standbys(''))
+    const cutOff = async () => installation.get().query(`select ${end}($1)`, [(await until(() => waiting(name))).pid])
+    const [whole] = await Promise.all([failure(database.transaction(async (tx) => {
+      await tx.query('insert into kept values (1)')
+      tx.tell({ type: 'transaction.created', workspace: '', payload: '' })
+    })), cutOff()])
+    assert.ok(whole instanceof CommitUnknown, String(whole))
+    const [alone] = await Promise.all([failure(insert(database, 2)), cutOff()])
+    assert.equal(isConnectionError(alone), true, String(alone))
+    assert.deepEqual(told, [])
+    assert.deepEqual(await idsIn(database), [1, 2])
+  })
+}
+
+test('what was committed without an answer is not looked up in its place: a row that can be read may be on no standby', async () => {
+  const first = { text: 'the first answer' }
+  await assert.rejects(madeOnce(async () => first, async () => { throw new CommitUnknown(new Error('cut')) }), CommitUnknown)
+  assert.equal(await madeOnce(async () => first, async () => { throw new Error('refused meanwhile') }), first)
+})
