@@ -42,7 +42,7 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/production/keys', 'docs/settings', 'docs/operating',
+        'docs/console', 'docs/going-to-production', 'docs/mainnet', 'docs/enrolment', 'docs/production/keys', 'docs/production/proof-of-reserves', 'docs/settings', 'docs/operating',
         'docs/restoring-a-database', 'docs/performance',
         ['Signer node', 'packages/signer/README'],
       ]),

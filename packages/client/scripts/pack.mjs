@@ -44,7 +44,10 @@ export async function makePackage(out) {
   const entry = (file) => ({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })
   const manifest = {
     name, version, description, license, type: 'module', sideEffects: false, engines: { node: '>=20' }, files: ['dist'],
-    exports: { '.': entry('index'), './verify-address': entry('verify-address'), './package.json': './package.json' },
+    exports: {
+      '.': entry('index'), './verify-address': entry('verify-address'), './verify-reserves': entry('verify-reserves'),
+      './package.json': './package.json',
+    },
     dependencies,
   }
   writeFileSync(join(out, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)

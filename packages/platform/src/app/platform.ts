@@ -37,6 +37,7 @@ import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { referencePages } from '../reference/pages.ts'
+import { reservesPages } from '../reserves/pages.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
@@ -232,7 +233,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages()]
   const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks, others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)

@@ -42,6 +42,8 @@ export interface Settings {
   sweep: SweepRules
   aml: AmlSettings
   prices: PriceSettings
+  /** What everybody may read of published reserves: nothing, the statements, or the addresses too. */
+  reservesPublic: (typeof RESERVES_PUBLIC)[number]
   /** Ranges that webhooks are sent to although they are no public addresses. */
   webhookAllow: readonly string[]
 }
@@ -76,6 +78,8 @@ const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+const RESERVES_PUBLIC = ['off', 'totals', 'all'] as const
 
 /** A problem that is told with the whole value; every other one quotes the part that is wrong, or nothing. */
 const QUOTED = { quoted: true }
@@ -155,6 +159,7 @@ const variables = z.object({
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
   CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
+  CUSTODY_RESERVES_PUBLIC: oneOf(...RESERVES_PUBLIC).default('totals'),
 }).superRefine((set, context) => {
   const wrong = (name: keyof typeof set, message: string, params = {}) => {
     context.addIssue({ code: 'custom', path: [name], message, params })
@@ -226,6 +231,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     feeBumpAfterMs: set.CUSTODY_FEE_BUMP_AFTER_S * 1000,
     logLevel: set.CUSTODY_LOG_LEVEL,
     role: set.CUSTODY_ROLE,
+    reservesPublic: set.CUSTODY_RESERVES_PUBLIC,
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
     aml: {
       urls: {
