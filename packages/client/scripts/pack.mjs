@@ -11,11 +11,11 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 /** `@scope/name` or `name` of what a module imports. */
 const packageOf = (specifier) => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
 
-/** What the built modules import of others. */
+/** What the built modules import of others. A text `"from"` is none. */
 function importsOf(dist) {
   const found = new Set()
   for (const file of globSync('*.js', { cwd: dist })) {
-    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(/(?:from|import\() ?"([^"./][^"]*)"/g)) {
+    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(/(?<!")(?:from|import\() ?"([^"./][^"]*)"/g)) {
       found.add(packageOf(specifier))
     }
   }

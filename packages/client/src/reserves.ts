@@ -1,7 +1,7 @@
 import type { CustodyClient } from './client.ts'
 import type { Trust } from './trust/trust.ts'
 import type { ReservesPage, ReservesProof, ReservesStatement } from './types.ts'
-import type { VerifiedReserves } from './reserves/verify.ts'
+import type { VerifiedReserves } from './reserves/verify-reserves.ts'
 import { query } from './wire.ts'
 
 /** What the installation holds and owes, by its own word, and what proves that one is counted. */
@@ -35,7 +35,7 @@ export class Reserves {
     if (!this.#trust) throw new TypeError('verifying reserves needs the option trust')
     const statement = published ?? (await this.list({ limit: 1 })).data[0]
     if (!statement) throw new TypeError('no statement of reserves was published')
-    const { verifyReserves } = await import('./reserves/verify.ts')
+    const { verifyReserves } = await import('./reserves/verify-reserves.ts')
     return verifyReserves({ published: statement, proof: await this.proof(statement.id), trust: this.#trust, holdings })
   }
 }

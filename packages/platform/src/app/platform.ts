@@ -233,7 +233,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages()]
+  const pages = [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages(log)]
   const server = await buildServer(services, api, { pages, webhooks: openApiWebhooks, others: panel, witness })
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
     throw listenProblem(error, settings)

@@ -1,6 +1,9 @@
+import { loadSite, NAME } from '@custody/console'
+import type { Logger } from 'pino'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import type { Page } from '../http/page.ts'
+import { siteOr503 } from '../http/site.ts'
 import { getSnapshot, listSnapshots, presentSnapshot } from './store.ts'
 
 const LISTED_MAX = 50
@@ -22,32 +25,42 @@ const json = (text: string, isLasting: boolean) => ({
   },
 })
 
-/** Published statements for everybody, as JSON. */
-export const reservesPages = (): Page[] => [
-  {
-    path: '/reserves/index.json', isCounted: true,
-    async handler({ services }) {
-      assertPublic(services, 'totals')
-      const rows = await listSnapshots(services.database, LISTED_MAX, 0)
-      const statements = rows.map(({ id, created_at, hash }) => ({ id, created_at: created_at.toISOString(), hash }))
-      return json(JSON.stringify({ statements }), false)
+/** Published statements for everybody, as JSON, and the page that shows them and checks a proof in the browser. */
+export function reservesPages(log: Logger): Page[] {
+  const built = siteOr503(NAME, loadSite, log, 'published reserves are JSON alone')
+  return [
+    {
+      path: '/reserves', isCounted: false,
+      handler({ services, header }) {
+        assertPublic(services, 'totals')
+        return built((site) => site.reserves(header('accept-encoding')))
+      },
     },
-  },
-  {
-    path: '/reserves/{id}.json', isCounted: true,
-    async handler({ services, params }) {
-      assertPublic(services, 'totals')
-      return json(JSON.stringify(presentSnapshot(await getSnapshot(services.database, params['id'] as string))), true)
+    {
+      path: '/reserves/index.json', isCounted: true,
+      async handler({ services }) {
+        assertPublic(services, 'totals')
+        const rows = await listSnapshots(services.database, LISTED_MAX, 0)
+        const statements = rows.map(({ id, created_at, hash }) => ({ id, created_at: created_at.toISOString(), hash }))
+        return json(JSON.stringify({ statements }), false)
+      },
     },
-  },
-  {
-    path: '/reserves/{id}/holdings.json', isCounted: true,
-    async handler({ services, params }) {
-      assertPublic(services, 'all')
-      const { id } = await getSnapshot(services.database, params['id'] as string)
-      const row = await services.database.one<{ holdings: string }>('select holdings from reserve_snapshots where id = $1', [id])
-      // Its exact bytes: the statement binds their hash.
-      return json((row as { holdings: string }).holdings, true)
+    {
+      path: '/reserves/{id}.json', isCounted: true,
+      async handler({ services, params }) {
+        assertPublic(services, 'totals')
+        return json(JSON.stringify(presentSnapshot(await getSnapshot(services.database, params['id'] as string))), true)
+      },
     },
-  },
-]
+    {
+      path: '/reserves/{id}/holdings.json', isCounted: true,
+      async handler({ services, params }) {
+        assertPublic(services, 'all')
+        const { id } = await getSnapshot(services.database, params['id'] as string)
+        const row = await services.database.one<{ holdings: string }>('select holdings from reserve_snapshots where id = $1', [id])
+        // Its exact bytes: the statement binds their hash.
+        return json((row as { holdings: string }).holdings, true)
+      },
+    },
+  ]
+}
