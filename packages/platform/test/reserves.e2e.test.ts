@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import { CustodyClient, CustodyError, VerificationError, type ReservesStatement, type Trust } from '@custody/client'
 import { verifyReserves, type Holdings, type ReservesProof, type Statement } from '@custody/client/verify-reserves'
 import { canonicalJson } from '@custody/request-auth'
+import { startBrowser } from '../../checkout/test/browser.ts'
 import { PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 
 const platform = new TestPlatform()
@@ -140,6 +141,46 @@ test('everybody reads it without a key, where the operator lets them; rows are o
   assert.equal((await get('/dac/v1/reserves')).status, 401)
   for (const attempt of ['update reserve_snapshots set hash = hash', 'delete from reserve_leaves', 'update reserve_leaves set balance = 0']) {
     await assert.rejects(platform.database.query(attempt), /only added/)
+  }
+})
+
+test('the page checks a proof in the browser, asks nobody else, and shows a cheat', async () => {
+  const browser = await startBrowser()
+  try {
+    const page = await (await browser.newContext({ viewport: { width: 1000, height: 900 } })).newPage()
+    page.setDefaultTimeout(20_000)
+    const [asked, thrown]: [string[], string[]] = [[], []]
+    page.on('request', (request) => asked.push(request.url()))
+    page.on('pageerror', (error) => thrown.push(error.message))
+    await page.addInitScript({ content: `window.broken = []
+      addEventListener('securitypolicyviolation', (event) => broken.push(event.violatedDirective + ' ' + event.blockedURI))` })
+    await page.goto(`${platform.base}/reserves`)
+    await page.getByText(first.hash).waitFor()
+    assert.match(await page.locator('#assets').innerText(), /BTC\s+5\.75\s+0\s+5\.75\s+100\.00 %/)
+    const proof = readFileSync(join(platform.home, 'proof-0.json'), 'utf8')
+    const verdict = async (text: string, trust: string) => {
+      await page.locator('#proof').fill(text)
+      await page.locator('#trust').fill(trust)
+      await page.locator('#verdict').evaluate((element) => { element.hidden = true })
+      await page.getByRole('button', { name: 'Check' }).click()
+      await page.locator('#verdict:visible').waitFor()
+      return page.locator('#verdict').innerText()
+    }
+    assert.match(await verdict(proof, ''), /counted with 1\.5 BTC, 2 ETH, 70 TRX\.[^]*no trust file/)
+    assert.match(await verdict(proof, JSON.stringify(trustOf('acme'))), /counted with 1\.5 BTC[^]*Signed by signer nodes 1, 2, 3\./)
+    const picture = process.env['RESERVES_PICTURE']
+    if (picture) await page.screenshot({ path: picture, fullPage: true })
+    assert.match(await verdict(proof.replace('150000000', '160000000'), ''), /does not hold/)
+    assert.match(await verdict(proof, JSON.stringify(trustOf('other'))), /does not hold: the proof is of another sub-account/)
+    assert.match(await verdict('{', ''), /does not hold: The proof is not JSON/)
+    assert.deepEqual([thrown, await page.evaluate('broken')], [[], []])
+    assert.deepEqual(asked.filter((url) => !url.startsWith(platform.base)), [])
+    // What is typed goes nowhere.
+    assert.deepEqual(asked.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/console/assets/')), [
+      '/reserves', '/reserves/index.json', `/reserves/${first.id}.json`,
+    ])
+  } finally {
+    await browser.close()
   }
 })
 
