@@ -15,7 +15,7 @@ const SITES = { checkout: 'checkout page', console: 'control panel', reference: 
 function inputs(folder) {
   const hash = createHash('sha256')
   for (const part of [folder, join(root, 'packages', 'site')]) {
-    const files = globSync(['index.html', 'scripts/*.mjs', 'src/**/*.*'], { cwd: part }).sort()
+    const files = globSync(['*.html', 'scripts/*.mjs', 'src/**/*.*'], { cwd: part }).sort()
     for (const file of files) hash.update(`${file}\0`).update(readFileSync(join(part, file))).update('\0')
     for (const name of Object.keys(JSON.parse(readFileSync(join(part, 'package.json'), 'utf8')).dependencies)) {
       const installed = [join(part, 'node_modules', name), join(root, 'node_modules', name)].map((path) => join(path, 'package.json'))

@@ -61,13 +61,13 @@ test('no room imports one it must never know', () => {
   assert.deepEqual(offenders, [])
 })
 
-test('the client takes the pure part of the chains only, and the platform one command of the client', () => {
+test('the client takes the pure part of the chains only, and the platform’s offline commands the client', () => {
   const reached = (from: string, to: string) => [...importsOf].flatMap(([path, specifiers]) => {
     const found = path.startsWith(`packages/${from}/src/`) ? specifiers.filter((specifier) => roomOf(path, specifier) === to) : []
     return found.map((specifier) => `${path.split('/').at(-1)} ${specifier}`)
   })
   assert.deepEqual(reached('client', 'chains'), ['verifier.ts @custody/chains/verify'])
-  assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address'])
+  assert.deepEqual(reached('platform', 'client'), ['verify-address.ts @custody/client/verify-address', 'verify-reserves.ts @custody/client/verify-reserves'])
 })
 
 /** Each of our modules that is loaded with these, types left out. */

@@ -11,11 +11,11 @@ const json = (path) => JSON.parse(readFileSync(path, 'utf8'))
 /** `@scope/name` or `name` of what a module imports. */
 const packageOf = (specifier) => specifier.split('/').slice(0, specifier.startsWith('@') ? 2 : 1).join('/')
 
-/** What the built modules import of others. */
+/** What the built modules import of others. A text `"from"` is none. */
 function importsOf(dist) {
   const found = new Set()
   for (const file of globSync('*.js', { cwd: dist })) {
-    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(/(?:from|import\() ?"([^"./][^"]*)"/g)) {
+    for (const [, specifier] of readFileSync(join(dist, file), 'utf8').matchAll(/(?<!")(?:from|import\() ?"([^"./][^"]*)"/g)) {
       found.add(packageOf(specifier))
     }
   }
@@ -44,7 +44,10 @@ export async function makePackage(out) {
   const entry = (file) => ({ types: `./dist/${file}.d.ts`, default: `./dist/${file}.js` })
   const manifest = {
     name, version, description, license, type: 'module', sideEffects: false, engines: { node: '>=20' }, files: ['dist'],
-    exports: { '.': entry('index'), './verify-address': entry('verify-address'), './package.json': './package.json' },
+    exports: {
+      '.': entry('index'), './verify-address': entry('verify-address'), './verify-reserves': entry('verify-reserves'),
+      './package.json': './package.json',
+    },
     dependencies,
   }
   writeFileSync(join(out, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)

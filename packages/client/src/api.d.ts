@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document c4a6fcc71a9d93aed707826bd6123e9c8aad2c8c257c6b7a581adf3f399575b8
-// types e73d1c12c728c6b904e7b20cd03d1ea2dd9f2e916ac3cc92b45a7807bfcc15c2
+// document 0b41406f520631e8623d4b887d3ae205f0957fe6d78bd4455ea987ba51c99304
+// types 8ee52d2459b3499ac17da510cad09e1bbf22c9f07e5ad553a663feac5e6dd9bf
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1066,6 +1066,12 @@ export interface components {
             limit: number;
             total: number;
         };
+        ListReservesResponse: {
+            data: components["schemas"]["ReservesStatement"][];
+            page: number;
+            limit: number;
+            total: number;
+        };
         ListTransactionsResponse: {
             data: components["schemas"]["Transaction"][];
             page: number;
@@ -1509,6 +1515,44 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        ReservesProof: {
+            snapshot: string;
+            workspace: string;
+            sub_account: string;
+            /** @description 32 bytes, lower-case hex; yours alone */
+            secret: string;
+            /** @description One for each wallet that there was */
+            leaves: {
+                asset: string;
+                /** @description Integer in the smallest unit, decimal */
+                balance: string;
+                /** @description 32 bytes, lower-case hex */
+                nonce: string;
+                /** @description From the leaf up to the top */
+                siblings: {
+                    /** @enum {string} */
+                    side: "left" | "right";
+                    /** @description 32 bytes, lower-case hex */
+                    hash: string;
+                    /** @description Integer in the smallest unit, decimal */
+                    sum: string;
+                }[];
+            }[];
+        };
+        ReservesStatement: {
+            id: string;
+            /** Format: date-time */
+            created_at: string;
+            /** @description SHA-256 of `statement`, lower-case hex */
+            hash: string;
+            /** @description Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root */
+            statement: string;
+            signatures: {
+                node: number;
+                /** @description Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"} */
+                signature: string;
+            }[];
+        };
         RotateWebhookSecretRequest: {
             /** @description Seconds for which the secret of before signs as well: 86400 where it is absent; 0: it is void at once */
             overlap_s?: number | null;
@@ -1851,6 +1895,7 @@ export type ListKeysResponse = components['schemas']['ListKeysResponse'];
 export type ListMarketsResponse = components['schemas']['ListMarketsResponse'];
 export type ListOrdersResponse = components['schemas']['ListOrdersResponse'];
 export type ListPrepaidFeeEntriesResponse = components['schemas']['ListPrepaidFeeEntriesResponse'];
+export type ListReservesResponse = components['schemas']['ListReservesResponse'];
 export type ListTransactionsResponse = components['schemas']['ListTransactionsResponse'];
 export type ListWebhooksResponse = components['schemas']['ListWebhooksResponse'];
 export type MarkInvoiceRequest = components['schemas']['MarkInvoiceRequest'];
@@ -1873,6 +1918,8 @@ export type ReadWebhookKeysResponse = components['schemas']['ReadWebhookKeysResp
 export type RefundInvoiceRequest = components['schemas']['RefundInvoiceRequest'];
 export type ReleaseUnstakedRequest = components['schemas']['ReleaseUnstakedRequest'];
 export type Replacement = components['schemas']['Replacement'];
+export type ReservesProof = components['schemas']['ReservesProof'];
+export type ReservesStatement = components['schemas']['ReservesStatement'];
 export type RotateWebhookSecretRequest = components['schemas']['RotateWebhookSecretRequest'];
 export type SaveAmlSettingsRequest = components['schemas']['SaveAmlSettingsRequest'];
 export type SaveInvoiceSettingsRequest = components['schemas']['SaveInvoiceSettingsRequest'];
@@ -3682,6 +3729,48 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ReadStakingResponse"];
+                };
+            };
+        };
+    };
+    listReserves: {
+        parameters: {
+            query?: {
+                /** @description Page number; 1 where it is absent */
+                page?: number;
+                /** @description Statements on a page; 5 where it is absent */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListReservesResponse"];
+                };
+            };
+        };
+    };
+    readReservesProof: {
+        parameters: {
+            path: {
+                /** @description Of the object */
+                id: string;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservesProof"];
                 };
             };
         };

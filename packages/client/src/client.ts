@@ -3,6 +3,7 @@ import { each } from './each.ts'
 import { CustodyError } from './errors.ts'
 import { Events } from './events.ts'
 import { Invoices } from './invoices.ts'
+import { Reserves } from './reserves.ts'
 import { Service } from './service.ts'
 import { Trading } from './trading.ts'
 import { Transport, type RequestOptions, type StreamEvent, type StreamOptions, type TransportOptions } from './transport.ts'
@@ -34,6 +35,7 @@ export class CustodyClient {
   readonly events: Events
   readonly webhooks: Webhooks
   readonly checkout: CheckoutFace
+  readonly reserves: Reserves
   readonly service: Service
   readonly #transport: Transport
   readonly #checks: Checks | null
@@ -49,6 +51,7 @@ export class CustodyClient {
     this.events = new Events(this)
     this.webhooks = new Webhooks(this)
     this.checkout = new CheckoutFace(this)
+    this.reserves = new Reserves(this, options.trust)
     this.service = new Service(this)
   }
 

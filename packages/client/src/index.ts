@@ -6,6 +6,7 @@ export type { RequestOptions, StreamEvent, StreamOptions, TransportOptions } fro
 export { VerificationError, type VerificationCode } from './trust/errors.ts'
 export type { CertifiedKey, Keys } from './trust/keys.ts'
 export type { Trust } from './trust/trust.ts'
+export type { ProvenBalance, Statement as ReservesContent, VerifiedReserves } from './reserves/verify-reserves.ts'
 export type { FailureProof, OwnRequest, Void } from './trust/proof.ts'
 export { verifyWebhook, WebhookError, type WebhookEvent } from './webhook.ts'
 export type * from './types.ts'

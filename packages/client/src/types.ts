@@ -50,6 +50,9 @@ export type FeeEstimate = api.EstimateFeeResponse
 export type Price = api.Price
 /** Amounts in USD. */
 export type PrepaidFee = api.ReadPrepaidFeeResponse
+export type ReservesStatement = api.ReservesStatement
+export type ReservesProof = api.ReservesProof
+export type ReservesPage = Page<ReservesStatement>
 export type PrepaidEntry = Answer<'listPrepaidFeeEntries'>['data'][number]
 
 export type NewAmlSettings = api.SaveAmlSettingsRequest

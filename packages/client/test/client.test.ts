@@ -141,6 +141,8 @@ test('each method calls its endpoint, signed; each operation of the document has
     [() => custody.webhooks.publicKeys(), 'GET', '/.well-known/custody-webhook-keys.json', ''],
     [() => custody.checkout.read('v'), 'GET', '/checkout/v/state', ''],
     [() => custody.checkout.choose('v', 'BTC'), 'POST', '/checkout/v/asset', '{"asset":"BTC"}'],
+    [() => custody.reserves.list({ limit: 2 }), 'GET', '/dac/v1/reserves?limit=2', ''],
+    [() => custody.reserves.proof('r'), 'GET', '/dac/v1/reserves/r/proof', ''],
     [() => custody.service.index(), 'GET', '/', ''],
     [() => custody.service.openApi(), 'GET', '/openapi.json', ''],
     [() => custody.service.live(), 'GET', '/livez', ''],

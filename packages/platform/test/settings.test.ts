@@ -25,7 +25,7 @@ test('without any variable, and with empty ones, everything has its default', ()
   assert.deepEqual(rest, {
     home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', publicUrl: null, databaseUrl: null, walArchive: null, databasePooled: false, network: 'local', rateLimit: 1000, rateScope: 'key',
     authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all', localChains: null,
-    webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'],
+    webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'], reservesPublic: 'totals',
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null }, ellipticThresholds: [9, 7, 4], trmChains: {}, ofacFile: null },
     prices: { coinGeckoUrl: null, coinGeckoKey: null, coinGeckoPlan: 'demo', coinGeckoIds: {}, exchanges: ['kraken'], everyMs: null },
   })
@@ -34,7 +34,7 @@ test('without any variable, and with empty ones, everything has its default', ()
     'PORT', 'CUSTODY_HOST', 'CUSTODY_PUBLIC_URL', 'CUSTODY_HOME', 'DATABASE_URL', 'CUSTODY_WAL_ARCHIVE', 'CUSTODY_DATABASE_POOLER', 'CUSTODY_NETWORK', 'CUSTODY_CONFIG', 'CUSTODY_RATE_LIMIT', 'CUSTODY_RATE_SCOPE',
     'CUSTODY_AUTH_LEGACY', 'CUSTODY_TRUST_PROXY', 'CUSTODY_ROLE', 'CUSTODY_FEE_BUMP_AFTER_S', 'CUSTODY_SWEEP_COST_MULTIPLE', 'CUSTODY_LOG_LEVEL',
     'CUSTODY_SECRETS_KEY', 'CUSTODY_OFAC_FILE', 'CUSTODY_AML_TRM_URL', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS', 'CUSTODY_PREPAID_TIERS',
-    'CUSTODY_COINGECKO_KEY', 'CUSTODY_COINGECKO_PLAN', 'CUSTODY_COINGECKO_URL', 'CUSTODY_COINGECKO_IDS', 'CUSTODY_PRICE_REFRESH_S', 'CUSTODY_AML_TRM_CHAINS',
+    'CUSTODY_COINGECKO_KEY', 'CUSTODY_COINGECKO_PLAN', 'CUSTODY_COINGECKO_URL', 'CUSTODY_COINGECKO_IDS', 'CUSTODY_PRICE_REFRESH_S', 'CUSTODY_AML_TRM_CHAINS', 'CUSTODY_RESERVES_PUBLIC',
   ].map((name) => [name, ''])))
   assert.deepEqual(empty, settings)
   assert.deepEqual(readSettings({ CUSTODY_PRICE_EXCHANGES: '' }).prices.exchanges, [], 'no exchange at all is a choice')
@@ -48,13 +48,13 @@ test('what is set is taken', () => {
     CUSTODY_OFAC_FILE: 'list.json', CUSTODY_AML_ELLIPTIC_URL: 'https://proxy.example/e/', CUSTODY_AML_ELLIPTIC_THRESHOLDS: '8,6.5,2',
     CUSTODY_AML_TRM_CHAINS: 'KLAY=kaia, ETH = ethereum_2', CUSTODY_PREPAID_TIERS: 'ONE:0:0:0:0', CUSTODY_COINGECKO_KEY: 'key', CUSTODY_COINGECKO_PLAN: 'pro',
     CUSTODY_COINGECKO_IDS: 'KLAY=kaia', CUSTODY_PRICE_EXCHANGES: 'coinbase, kraken,coinbase', CUSTODY_PRICE_REFRESH_S: '50',
-    CUSTODY_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8', CUSTODY_METRICS_ALLOW: '10.2.0.0/16',
+    CUSTODY_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8', CUSTODY_METRICS_ALLOW: '10.2.0.0/16', CUSTODY_RESERVES_PUBLIC: 'off',
   })
   const { prepaidTiers, sweep, home, ...rest } = settings
   assert.deepEqual(rest, {
     port: 0, host: '0.0.0.0', publicUrl: 'https://pay.example', databaseUrl: 'postgres://u:p@h/d', walArchive: '/w', databasePooled: true, network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
     endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api', localChains: null,
-    webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'],
+    webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'], reservesPublic: 'off',
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null }, ellipticThresholds: [8, 6.5, 2], trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' }, ofacFile: 'list.json' },
     prices: { coinGeckoUrl: null, coinGeckoKey: 'key', coinGeckoPlan: 'pro', coinGeckoIds: { KLAY: 'kaia' }, exchanges: ['coinbase', 'kraken'], everyMs: 50_000 },
   })

@@ -40,6 +40,10 @@ const devnet = (command: Record<string, unknown>) => platform.operator('devnet',
 const audited = async () => {
   const { ok, differences } = await platform.operator('audit')
   assert.ok(ok, JSON.stringify(differences))
+  // What is staked, lent or cooling down is owed, and held in the name of the account.
+  const { assets } = await platform.operator('reserves publish') as { assets: { asset: string; held: string; operating: string; owed: string }[] }
+  const { held, operating, owed } = assets.find(({ asset }) => asset === 'TRX')!
+  assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), 'reserves of TRX')
 }
 /** java-tron's HTTP interface, as an outside observer. */
 async function node<T>(path: string, body: Record<string, unknown>): Promise<T> {

@@ -7,6 +7,7 @@ export const TAGS = {
   subAccount: 'custody/sub-account/v1\n',
   receipt: 'custody/receipt/v1\n',
   void: 'custody/void/v2\n',
+  reserves: 'custody/reserves/v1\n',
   envelope: 'custody/peer-envelope/v1\n',
 } as const
 

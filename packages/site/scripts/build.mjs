@@ -13,20 +13,23 @@ export const common = (folder) => ({
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
 })
 
-/** A page and its files; scripts and styles stay files, as its policy forbids everything inline. @returns its HTML */
-export async function buildPage(folder, outDir, base) {
+/** A page and its files; scripts and styles stay files, as its policy forbids everything inline. @param pages of the folder, which share their files @returns the first one's HTML */
+export async function buildPage(folder, outDir, base, pages = ['index.html']) {
   const { build } = await import('vite')
   await build({
     ...common(folder),
     base,
     build: {
       outDir, target, emptyOutDir: true, assetsInlineLimit: 0, modulePreload: false, reportCompressedSize: false,
-      rolldownOptions: { input: join(folder, 'index.html') },
+      rolldownOptions: { input: pages.map((page) => join(folder, page)) },
     },
   })
-  const html = readFileSync(join(outDir, 'index.html'), 'utf8').replaceAll(' crossorigin', '').replaceAll(/\n+/g, '\n')
-  writeFileSync(join(outDir, 'index.html'), html)
-  return html
+  const texts = pages.map((page) => {
+    const html = readFileSync(join(outDir, page), 'utf8').replaceAll(' crossorigin', '').replaceAll(/\n+/g, '\n')
+    writeFileSync(join(outDir, page), html)
+    return html
+  })
+  return texts[0]
 }
 
 /** Beyond this many bytes the best compression takes many seconds, for a few percent. */

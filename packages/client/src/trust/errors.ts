@@ -1,5 +1,8 @@
-/** What did not hold: the trust object itself, a key's certificates, a derivation path, an address, its payment URI. */
-export type VerificationCode = 'TRUST' | 'KEY' | 'PATH' | 'ADDRESS' | 'PAYMENT_URI'
+/**
+ * What did not hold: the trust object itself, a key's certificates, a derivation path, an address, its payment
+ * URI, a statement or a proof of reserves.
+ */
+export type VerificationCode = 'TRUST' | 'KEY' | 'PATH' | 'ADDRESS' | 'PAYMENT_URI' | 'RESERVES'
 
 /**
  * What the service said does not follow from what the pinned signer nodes certified. Do not use it: someone lies, or the

@@ -46,6 +46,17 @@ export class AddressVerifier {
   /** Curve of a network's keys. @throws VerificationError `ADDRESS` */
   curveOfNetwork(code: string): string { return this.#network(code).curve }
 
+  /** Code of an asset's network. @throws VerificationError `ADDRESS` */
+  networkCodeOf(asset: string): string { return this.#networkOf(asset).network.code }
+
+  /** The address at a path of the workspace's key, whichever sub-account's; null where the network has no such path. */
+  async addressOn(code: string, path: unknown): Promise<string | null> {
+    const network = this.#network(code)
+    const isIndex = (each: unknown) => typeof each === 'number' && Number.isInteger(each) && each >= 0 && each <= CHANGE_INDEX
+    const isPath = Array.isArray(path) && path.length === 3 && path.every(isIndex)
+    return isPath && path[1] === network.chain_index ? this.addressAt(network, path as [number, number, number]) : null
+  }
+
   hasKey(curve: string): boolean { return this.#keys.has(curve) }
 
   /** Verifies and keeps the key of a curve: it is the workspace's for ever. @throws VerificationError `KEY` */

@@ -10,6 +10,8 @@ export interface Site {
    * @param encodings the request's `accept-encoding`
    */
   page(encodings: string | undefined): Answer
+  /** The public page of published reserves, which shares the panel's files. */
+  reserves(encodings: string | undefined): Answer
   /** A file of the panel by its hashed name. */
   asset: Assets
 }
@@ -26,13 +28,19 @@ const PERMISSIONS = ['publickey-credentials-create', 'publickey-credentials-get'
  */
 export function loadSite(dist: string = DIST): Site {
   const assets = join(dist, 'assets')
-  if (!existsSync(join(dist, 'index.html')) || !existsSync(assets)) throw new Error(howToBuild(NAME))
+  if (![join(dist, 'index.html'), join(dist, 'reserves.html'), assets].every(existsSync)) throw new Error(howToBuild(NAME))
   const page = readFile(dist, 'index.html')
+  const reserves = readFile(dist, 'reserves.html')
+  const open = { ...pageHeaders([]), 'x-frame-options': 'DENY' }
   const headers = { ...pageHeaders([], PERMISSIONS), 'x-frame-options': 'DENY' }
   return {
     page(encodings) {
       const best = encoded(page, encodings)
       return { status: 200, headers: { ...best.headers, ...headers }, body: best.body }
+    },
+    reserves(encodings) {
+      const best = encoded(reserves, encodings)
+      return { status: 200, headers: { ...best.headers, ...open }, body: best.body }
     },
     asset: loadAssets(assets),
   }

@@ -48,6 +48,8 @@ import { listKeys } from '../keys/list-keys.ts'
 import { listPrepaidEntries } from '../prepaid-fee/list-entries.ts'
 import { readPrepaidFee } from '../prepaid-fee/read-account.ts'
 import { listPrices } from '../prices/list-prices.ts'
+import { listReserves } from '../reserves/list-reserves.ts'
+import { readReservesProof } from '../reserves/read-proof.ts'
 import { releaseUnstaked } from '../staking/release-unstaked.ts'
 import { stake } from '../staking/stake.ts'
 import { readStaking } from '../staking/staking.ts'
@@ -93,5 +95,5 @@ export const endpoints: readonly Endpoint[] = [
   readExchangeAddress, createExchangeWithdrawal, listExchangeTransfers, readExchangeTransfer,
   listEvents, streamEvents, createWebhook, listWebhooks, readWebhook, changeWebhook, deleteWebhook, rotateWebhook, testWebhook,
   listDeliveries, resendDelivery, resendDeliveryOf, webhookKeyPem, webhookKeyJwks,
-  stake, unstake, releaseUnstaked, readStaking,
+  stake, unstake, releaseUnstaked, readStaking, listReserves, readReservesProof,
 ]

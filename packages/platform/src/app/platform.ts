@@ -28,6 +28,7 @@ import { checkUrl } from '../webhooks/webhook.ts'
 import { coinsOf } from '../prices/coins.ts'
 import { Prices } from '../prices/prices.ts'
 import { referencePages } from '../reference/pages.ts'
+import { reservesPages } from '../reserves/pages.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
 import type { Services } from '../engine/services.ts'
@@ -217,7 +218,7 @@ async function start(
     const operator = await operate(services)
     undo.push(() => operator.close())
   }
-  const pages = () => [...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+  const pages = () => [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages(log)]
   const server = serves(role) ? await buildServer(services, api, { pages: pages(), webhooks: openApiWebhooks, others: panel, witness })
     : await buildServer(services, [])
   const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {

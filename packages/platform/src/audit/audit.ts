@@ -4,6 +4,7 @@ import type { Chain } from '../engine/chain.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { AuditReport, Difference } from './report.ts'
+import { accountBalances } from './balances.ts'
 import { exchangeDifferences } from './exchanges.ts'
 import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
@@ -109,32 +110,25 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
   return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
 }
 
-interface AddressRow { address: string; kind: string; workspace: string; workspace_id: string; sub_account_id: string | null }
-
 /** Account-based networks: the balance of each address of ours against what the books keep there. */
 async function accountDifferences(
   services: Services, chain: Chain, differences: Difference[]
 ): Promise<{ addresses: number; coins: number }> {
   const { network } = chain
-  const assets = services.registry.assetsOf(network.code)
-  const rows = await services.database.query<AddressRow>(
-    `select c.address, c.kind, w.name workspace, c.workspace_id, c.sub_account_id from chain_addresses c
-      join workspaces w on w.id = c.workspace_id where c.network = $1 order by c.address`, [network.code])
   const expected = await expectedBalances(services, network)
-  for (const row of rows) {
-    for (const asset of assets) {
-      const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
-      const there = await chain.balance(row.address, asset)
-      if (books !== there) {
-        differences.push({
-          network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name,
-          ledger: formatAmount(books, asset.decimals), chain: formatAmount(there, asset.decimals),
-        })
-      }
+  const addresses = new Set<string>()
+  for await (const { row, asset, amount } of accountBalances(services, chain)) {
+    addresses.add(row.address)
+    const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
+    if (books !== amount) {
+      differences.push({
+        network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name,
+        ledger: formatAmount(books, asset.decimals), chain: formatAmount(amount, asset.decimals),
+      })
     }
   }
   if (chain.stakes) await stakingDifferences(services, network, differences)
-  return { addresses: rows.length, coins: 0 }
+  return { addresses: addresses.size, coins: 0 }
 }
 
 async function expectedBalances(services: Services, network: Network): Promise<Map<string, bigint>> {

@@ -1,4 +1,4 @@
-import { formatAmount, type Asset, type Network, type TronResource } from '@custody/chains'
+import { formatAmount, type Asset, type Network, type TronClient, type TronResource } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
 import type { Difference } from './report.ts'
@@ -31,19 +31,19 @@ export async function stakingDifferences(services: Services, network: Network, d
         })
       }
     }
-    const found = await client.account(account)
+    const others = [...new Set(own.map((row) => row.address).filter((each) => each !== account))]
+    const found = await stakeOnChain(client, account, others)
     for (const resource of RESOURCES) {
       const { staked, reserved } = stakeAccounts(resource)
       compare(
         `staked for ${resource} by`,
         books([staked, reserved], account) + moved(resource, { freeze: 1n, delegate: -1n, undelegate: 1n, unfreeze: -1n }, null),
-        found?.staked[resource] ?? 0n
+        found.staked[resource]
       )
-      for (const address of new Set(own.map((row) => row.address).filter((each) => each !== account))) {
-        const lent = (await client.delegated(account, address))[resource]
+      for (const { address, lent } of found.lent) {
         compare(
           `lent of ${resource} to ${address} by`,
-          books([staked, reserved], address) + moved(resource, { delegate: 1n, undelegate: -1n }, address), lent
+          books([staked, reserved], address) + moved(resource, { delegate: 1n, undelegate: -1n }, address), lent[resource]
         )
       }
     }
@@ -51,10 +51,40 @@ export async function stakingDifferences(services: Services, network: Network, d
       (sum, each) => sum + (each.step === 'unfreeze' ? each.amount : 0n) - each.withdrawn, 0n
     )
     compare(
-      'unstaked and not released by', books(['cooling'], null) + cooling,
-      (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n)
+      'unstaked and not released by', books(['cooling'], null) + cooling, found.cooling
     )
   }
+}
+
+interface Stake {
+  /** For the account itself. */ staked: Record<TronResource, bigint>
+  lent: { address: string; lent: Record<TronResource, bigint> }[]
+  /** Unstaked and not yet released. */ cooling: bigint
+}
+
+/** What the chain says that an account has locked, in sun. @param others whom it may have lent to */
+async function stakeOnChain(client: TronClient, account: string, others: readonly string[]): Promise<Stake> {
+  const found = await client.account(account)
+  const lent: Stake['lent'] = []
+  for (const address of others) lent.push({ address, lent: await client.delegated(account, address) })
+  return {
+    staked: found?.staked ?? { ENERGY: 0n, BANDWIDTH: 0n }, lent,
+    cooling: (found?.unfreezing ?? []).reduce((sum, { amount }) => sum + amount, 0n),
+  }
+}
+
+/** All that the chain says to be locked in the name of each account of ours that the books know to stake, in sun. */
+export async function stakesOnChain(services: Services, network: Network): Promise<Map<string, bigint>> {
+  const client = services.networks.stakes(network.code).client
+  const rows = await heldBy(services, network)
+  const all = new Map<string, bigint>()
+  for (const account of new Set(rows.map((row) => row.account))) {
+    const own = rows.filter((row) => row.account === account).map((row) => row.address)
+    const { staked, lent, cooling } = await stakeOnChain(client, account, [...new Set(own.filter((each) => each !== account))])
+    const locked = [staked, ...lent.map((each) => each.lent)].reduce((sum, each) => sum + RESOURCES.reduce((s, r) => s + each[r], 0n), 0n)
+    all.set(account, locked + cooling)
+  }
+  return all
 }
 
 async function heldBy(services: Services, network: Network): Promise<Held[]> {

@@ -37,19 +37,32 @@ export async function utxoDifferences(
       })
     }
   }
-  const coins = await services.database.query<{ txid: string; vout: number; value: string; workspace: string; address: string }>(
-    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id
-      join workspaces s on s.id = w.workspace_id
-     where u.network = $1 and u.spent_by is null and (u.spendable or ${FROZEN}) and u.block_height is not null`, [network.code])
-  for (const coin of coins) {
-    const value = await chainCoins.unspent(coin.txid, coin.vout)
-    if (value === null || value !== BigInt(coin.value)) {
+  const sound = `u.spent_by is null and (u.spendable or ${FROZEN}) and u.block_height is not null`
+  let count = 0
+  for await (const coin of coinsOnChain(services, network, chainCoins, sound)) {
+    count++
+    if (coin.there === null || coin.there !== BigInt(coin.value)) {
       differences.push({
         network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`,
         asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals),
-        chain: value === null ? 'spent or unknown' : formatAmount(value, decimals),
+        chain: coin.there === null ? 'spent or unknown' : formatAmount(coin.there, decimals),
       })
     }
   }
-  return { addresses: 0, coins: coins.length }
+  return { addresses: 0, coins: count }
+}
+
+interface Coin { txid: string; vout: number; value: string; workspace: string; address: string }
+
+/**
+ * What a chain says of coins that the books know: their value where it shows them unspent, its mempool counted, else null.
+ * @param where which of them, `u` being the coin
+ */
+export async function* coinsOnChain(
+  services: Services, network: Network, chainCoins: Coins, where: string
+): AsyncGenerator<Coin & { there: bigint | null }> {
+  const coins = await services.database.query<Coin>(
+    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id
+      join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`, [network.code])
+  for (const coin of coins) yield { ...coin, there: await chainCoins.unspent(coin.txid, coin.vout) }
 }

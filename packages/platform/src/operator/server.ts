@@ -14,6 +14,7 @@ import { OperatorError, type Command } from './command.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
+import { list as listReserves, publish as publishReserves, show as showReserves } from './reserves.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
@@ -48,6 +49,9 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank stake': stakeTank,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
+  'reserves list': listReserves,
+  'reserves publish': publishReserves,
+  'reserves show': showReserves,
   'suspense list': listSuspense,
   'suspense assign': assignSuspense,
   'sweep set': setSweep,
@@ -78,7 +82,7 @@ const COMMANDS: Record<string, Command> = {
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
-  'wallet list',
+  'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
   'transaction', 'events', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])

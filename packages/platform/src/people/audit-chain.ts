@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { canonicalJson } from '@custody/request-auth'
 
 /** What a line tells beside what it did. `details`: strings, whole numbers, true, false, null, lists and objects of them. */
 export type Details = { [name: string]: string | number | boolean | null | Details | readonly (string | Details)[] }
@@ -21,23 +22,9 @@ export interface AuditLine {
 /** What the first line is chained to. */
 export const FIRST_HASH = '0'.repeat(64)
 
-/**
- * The JSON Canonicalization Scheme (RFC 8785) of what a line is made of: no spaces, names in the order of their UTF-16 units.
- * Of numbers there are whole ones alone, so that no rule for others is needed.
- */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
-  if (typeof value === 'object' && value !== null) {
-    const names = Object.entries(value).filter(([, each]) => each !== undefined).map(([name]) => name).sort()
-    return `{${names.map((name) => `${JSON.stringify(name)}:${canonical((value as Record<string, unknown>)[name])}`).join(',')}}`
-  }
-  if (typeof value === 'number' && !Number.isSafeInteger(value)) throw new Error('a line of the audit log has a number that is not whole')
-  return JSON.stringify(value)
-}
-
 /** SHA-256, in hexadecimal, over a line's canonical JSON (RFC 8785) without its own hash. */
 export const hashOfLine = (line: Omit<AuditLine, 'hash'>): string => (
-  createHash('sha256').update(canonical({ ...line, hash: undefined })).digest('hex')
+  createHash('sha256').update(canonicalJson({ ...line, hash: undefined })).digest('hex')
 )
 
 /** How an export ends: so that one that was cut off is not taken for all. */

@@ -47,6 +47,8 @@ export interface Settings {
   sweep: SweepRules
   aml: AmlSettings
   prices: PriceSettings
+  /** What everybody may read of published reserves: nothing, the statements, or the addresses too. */
+  reservesPublic: (typeof RESERVES_PUBLIC)[number]
   /** Ranges that webhooks are sent to although they are no public addresses. */
   webhookAllow: readonly string[]
   /** Ranges from which /metrics is answered. */
@@ -86,6 +88,8 @@ const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+
+const RESERVES_PUBLIC = ['off', 'totals', 'all'] as const
 
 /** A problem that is told with the whole value; every other one quotes the part that is wrong, or nothing. */
 const QUOTED = { quoted: true }
@@ -169,6 +173,7 @@ const variables = z.object({
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
   CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
   CUSTODY_METRICS_ALLOW: cidrs.optional(),
+  CUSTODY_RESERVES_PUBLIC: oneOf(...RESERVES_PUBLIC).default('totals'),
 }).superRefine((set, context) => {
   const wrong = (name: keyof typeof set, message: string, params = {}) => {
     context.addIssue({ code: 'custom', path: [name], message, params })
@@ -246,6 +251,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     logLevel: set.CUSTODY_LOG_LEVEL,
     role: set.CUSTODY_ROLE,
     localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
+    reservesPublic: set.CUSTODY_RESERVES_PUBLIC,
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
     metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
     aml: {

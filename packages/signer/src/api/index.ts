@@ -4,6 +4,7 @@ import { orderSchema } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
 import type { Parts } from '../parts.ts'
+import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
 import { receipt, receiptBodySchema, receipts, receiptsBodySchema } from './receipt.ts'
 import { voidBodySchema, voidIntent } from './void.ts'
@@ -47,6 +48,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
     }
     case 'POST /history': return { status: 200, body: history(parts, shapedText(historyBodySchema, text)) }
     case 'POST /void': return { status: 200, body: await voidIntent(parts, shapedText(voidBodySchema, text)) }
+    case 'POST /attest': return { status: 200, body: await attest(parts, shapedText(attestBodySchema, text)) }
     default: throw new Refusal('NOT_FOUND', 'No such endpoint')
   }
 }

@@ -18,6 +18,7 @@ export const TAGS = {
   Events: 'What has happened, as a log and as a stream.',
   Webhooks: 'Where events are posted to.',
   Staking: 'TRX for energy and bandwidth.',
+  'Proof of reserves': 'What the installation holds and owes, and your part of it.',
   Service: 'How the process is; without a key.',
 } as const satisfies Record<string, string>
 

@@ -33,6 +33,7 @@ const wallets = () => import('./wallets.ts')
 const signer = () => import('./signer.ts')
 const backups = () => import('./backup.ts')
 const panel = () => import('./console.ts')
+const reserves = () => import('./reserves.ts')
 const secretsKey = () => import('../secrets-key.ts')
 const devnet = (action: string) => async (): Promise<Run> => {
   const { devnetCommand } = await import('../devnet.ts')
@@ -261,6 +262,30 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'audit', summary: 'ledger against chains; exit 1 on any difference, and where nothing was compared',
     run: async () => (await books()).audit,
+  },
+  {
+    usage: 'reserves publish', summary: 'states what is held and owed, signed by the nodes, and keeps it; exit 1 where more is owed',
+    run: async () => (await reserves()).publish,
+  },
+  { usage: 'reserves list', summary: 'what was published', run: async () => (await reserves()).list },
+  {
+    usage: 'reserves show [ID]', summary: 'a statement with its totals; the newest if none is named',
+    options: {
+      'statement FILE': 'where to write it as it is published; never overwrites',
+      'holdings FILE': 'where to write the list of addresses and keys, for who may see it; never overwrites',
+    },
+    run: async () => (await reserves()).show,
+  },
+  {
+    usage: 'verify-reserves [FILE]', summary: 'offline: is what I am owed in this statement, and who signed it? FILE is the proof',
+    options: {
+      '!statement FILE': 'the statement as it was published', '!trust FILE': 'the trust file that the operator handed out',
+      'holdings FILE': 'the list of addresses, each of which is then derived',
+    },
+    run: async () => {
+      const { verifyReservesCommand } = await import('../verify-reserves.ts')
+      return ({ words, values }) => verifyReservesCommand(words, values)
+    },
   },
   {
     usage: 'reconcile', summary: 'after an older backup: adopts what the signer nodes have recorded, then audits',

@@ -10,7 +10,7 @@ const GROUPS: Record<string, string> = {
   'devnet venue': 'the local exchanges',
   aml: 'screening', sweep: 'sweeps of deposit addresses',
   console: 'who uses the control panel', 'audit-log': 'what was done in the control panel',
-  wallet: 'wallets', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
+  wallet: 'wallets', reserves: 'proof of reserves', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
   'secrets-key': 'the key under which secrets of others are sealed',
 }
 

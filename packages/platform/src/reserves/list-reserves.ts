@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { endpoint } from '../http/endpoint.ts'
+import { integer } from '../http/schemas.ts'
+import { listSnapshots, presentSnapshot } from './store.ts'
+
+const publishedShape = z.object({
+  id: z.string(), created_at: z.string(), hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
+  statement: z.string().meta({
+    description: 'Canonical JSON (RFC 8785), the exact bytes that were signed: what is held and owed of each asset, and its root',
+  }),
+  signatures: z.array(z.object({
+    node: z.int(),
+    signature: z.string().meta({
+      description: 'Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"}',
+    }),
+  })),
+}).meta({ id: 'ReservesStatement' })
+
+/** Statements of reserves, newest first. */
+export const listReserves = endpoint({
+  id: 'listReserves', tag: 'Proof of reserves',
+  description: 'What the operator has published, newest first: the same for every caller. A statement is of the whole installation; '
+    + 'what of it is yours, its proof tells.',
+  method: 'GET', path: '/dac/v1/reserves', summary: 'List statements of reserves', access: 'read',
+  query: z.strictObject({
+    page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1),
+    limit: integer(1, 50, 'Statements on a page; 5 where it is absent').default(5),
+  }),
+  response: z.object({ data: z.array(publishedShape), page: z.int(), limit: z.int(), total: z.int() }),
+  async handler({ services: { database }, query: { page, limit } }) {
+    const [rows, count] = await Promise.all([
+      listSnapshots(database, limit, (page - 1) * limit),
+      database.one<{ total: string }>('select count(*)::text total from reserve_snapshots'),
+    ])
+    return { body: { data: rows.map(presentSnapshot), page, limit, total: Number(count?.total) } }
+  },
+})
