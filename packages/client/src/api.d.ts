@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 0b41406f520631e8623d4b887d3ae205f0957fe6d78bd4455ea987ba51c99304
-// types 8ee52d2459b3499ac17da510cad09e1bbf22c9f07e5ad553a663feac5e6dd9bf
+// document 2f895f2124092783252221a8453b813728ee058ca24fb08cc9c89f9aa976c0db
+// types a6872fa592ff7cb5984a1237ef90269f573744734a0f0fa6860c10d8f83bf0ee
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -3826,7 +3826,7 @@ export interface operations {
     readReadiness: {
         parameters: {
             query?: {
-                /** @description Given: 503 also where fewer than two signer nodes can sign */
+                /** @description Given: 503 also where fewer than two signer nodes can sign, or no worker or no scanner is there */
                 deep?: "1" | "" | "true";
             };
         };
