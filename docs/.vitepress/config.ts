@@ -42,7 +42,8 @@ export default defineConfig({
         ['TypeScript client', 'packages/client/README'], 'docs/signing',
       ]),
       group('Running it', [
-        'docs/console', 'docs/going-to-production', 'docs/production/topology', 'docs/production/several-hosts', 'docs/production/keys',
+        'docs/console', 'docs/production/README', 'docs/production/sizing', 'docs/production/hardening', 'docs/production/going-live',
+        'docs/production/upgrades', 'docs/production/playbooks', 'docs/production/topology', 'docs/production/several-hosts', 'docs/production/keys',
         'docs/production/deployment', 'docs/mainnet', 'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/production/monitoring',
         'docs/production/runbooks', 'docs/production/disaster', 'docs/production/recovery-without-the-platform', 'docs/restoring-a-database',
         'docs/performance',
