@@ -1,34 +1,17 @@
-// Builds the Rust addons of packages/threshold and packages/key-encryption and puts them where their TypeScript faces look.
-// Runs after `npm install`, under any Node from 20 on. Nothing is compiled when nothing changed:
+// Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt, and puts them where their
+// TypeScript faces look. Runs after `npm install`, under any Node from 20 on. Nothing is done where nothing changed:
 // an addon newer than every source file of its own is left alone, so an image that carries built
-// addons needs no Rust. Linux and macOS; the addons check Unix file modes.
+// addons needs no Rust. A prebuilt one (scripts/prebuilt.mjs) is taken only where it was built of these very sources.
+// Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-
-const packages = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages')
-// One folder for both: what they have in common is compiled once.
-const target = join(packages, 'threshold', 'native', 'target')
-const ADDONS = [
-  { name: 'threshold', native: join(packages, 'threshold', 'native') },
-  { name: 'pkcs11', native: join(packages, 'key-encryption', 'native') },
-]
-const fileOf = ({ name, native }) => join(native, `${name}.node`)
-
-function sources(native) {
-  const src = join(native, 'src')
-  return [
-    ...['Cargo.toml', 'Cargo.lock', 'build.rs'].map((name) => join(native, name)),
-    ...readdirSync(src).map((name) => join(src, name)),
-  ]
-}
+import { join } from 'node:path'
+import { ADDONS, hashOf, packageName, platformHere, prebuiltFolder, sha256, sources, TARGET } from './native-sources.mjs'
 
 function isCurrent(addon) {
-  const file = fileOf(addon)
-  if (!existsSync(file)) return false
-  const built = statSync(file).mtimeMs
+  if (!existsSync(addon.file)) return false
+  const built = statSync(addon.file).mtimeMs
   return sources(addon.native).every((source) => statSync(source).mtimeMs <= built)
 }
 
@@ -42,6 +25,53 @@ function fail(text) {
   process.exit(1)
 }
 
+/** A rename, never a write in place: a running signer has the old file mapped. `time` is that of what it was made of. */
+function place(addon, from, time) {
+  const fresh = `${addon.file}.${process.pid}`
+  try {
+    copyFileSync(from, fresh)
+    utimesSync(fresh, time, time)
+    renameSync(fresh, addon.file)
+  } finally {
+    rmSync(fresh, { force: true })
+  }
+}
+
+/** Why a prebuilt package is not what these sources make; null: it is. */
+function wrongWith(addon, folder) {
+  const file = join(folder, `${addon.name}.node`)
+  const manifest = join(folder, 'package.json')
+  if (!existsSync(manifest) || !existsSync(file)) return `${folder} holds no prebuilt ${addon.name} addon (make one: npm run prebuilt -- --out DIR)`
+  let told
+  try {
+    told = JSON.parse(readFileSync(manifest, 'utf8'))
+  } catch {
+    return `${manifest} is not JSON`
+  }
+  if (told.name !== packageName(platformHere())) return `${folder} is ${told.name}, and this platform needs ${packageName(platformHere())}`
+  const { sources: made, sha256: whole } = told.custody?.[addon.name] ?? {}
+  const own = hashOf(addon.native)
+  if (made !== own) {
+    return `the prebuilt ${addon.name} addon of ${folder} was built from other Rust sources than this checkout's ` +
+      `(${String(made).slice(0, 12)}, not ${own.slice(0, 12)})`
+  }
+  return whole === sha256(file) ? null : `${file} is not the file that its package.json describes: it is damaged or was exchanged`
+}
+
+/** @returns whether the addon was taken */
+function takePrebuilt(addon) {
+  const folder = prebuiltFolder()
+  if (folder === null) return false
+  const wrong = wrongWith(addon, folder)
+  if (wrong !== null) {
+    console.error(`${wrong}: it is not used`)
+    return false
+  }
+  place(addon, join(folder, `${addon.name}.node`), new Date())
+  console.log(`${addon.name} addon taken prebuilt from ${folder}`)
+  return true
+}
+
 function build(addon) {
   const { name, native } = addon
   const cargo = findCargo()
@@ -50,12 +80,12 @@ function build(addon) {
       'The signing engines are written in Rust, and cargo was not found.\n' +
         'Install it with rustup (https://rustup.rs):\n' +
         "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n" +
-        'then run: npm run postinstall',
+        'then run: npm run postinstall. Or name a prebuilt package of the same sources in CUSTODY_PREBUILT (npm run prebuilt).',
     )
   }
   const started = Date.now()
   // The sources' time before the build, so that an edit made while cargo runs is not missed.
-  const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', target], {
+  const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', TARGET], {
     cwd: native,
     stdio: 'inherit',
   })
@@ -66,20 +96,13 @@ function build(addon) {
     )
   }
   const suffix = process.platform === 'darwin' ? 'dylib' : 'so'
-  const library = join(target, 'release', `libcustody_${name}.${suffix}`)
-  // A rename, never a write in place: a running signer has the old file mapped.
-  const fresh = `${fileOf(addon)}.${process.pid}`
-  try {
-    copyFileSync(library, fresh)
-    utimesSync(fresh, new Date(started), new Date(started))
-    renameSync(fresh, fileOf(addon))
-  } finally {
-    rmSync(fresh, { force: true })
-  }
+  const library = join(TARGET, 'release', `libcustody_${name}.${suffix}`)
+  place(addon, library, new Date(started))
   console.log(`${name} addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
 
+const fromSource = process.argv.includes('--from-source')
 for (const addon of ADDONS) {
-  if (isCurrent(addon)) console.log(`${addon.name} addon is up to date`)
-  else build(addon)
+  if (isCurrent(addon) && !fromSource) console.log(`${addon.name} addon is up to date`)
+  else if (fromSource || !takePrebuilt(addon)) build(addon)
 }

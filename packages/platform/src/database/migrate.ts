@@ -33,6 +33,7 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of missing) await tx.query(readFileSync(new URL(name, EARLIER), 'utf8'))
   await tx.query('delete from migrations where name = any($1)', [BEFORE_SQUASH])
   await tx.query('insert into migrations (name) select unnest($1::text[])', [SQUASHED])
+  for (const name of BEFORE_SQUASH) known.delete(name)
   for (const name of SQUASHED) known.add(name)
 }
 
@@ -40,6 +41,7 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
  * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
  * not applied yet, each once, then what rows look like, and the functions.
  * @returns the names of what was applied
+ * @throws where a newer version has been at it
  */
 export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
@@ -47,8 +49,14 @@ export async function migrate(database: Database): Promise<string[]> {
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
     await recogniseSquashed(tx, known)
+    const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort()
+    const beyond = [...known].filter((name) => !files.includes(name)).sort().join(', ')
+    // Its rows may be of forms that are not known here.
+    if (beyond !== '') {
+      throw new Error(`the database was changed by a newer version (${beyond}): start that version, or restore a backup of before`)
+    }
     const applied: string[] = []
-    for (const name of readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort()) {
+    for (const name of files) {
       if (known.has(name)) continue
       await tx.query(readFileSync(new URL(name, FOLDER), 'utf8'))
       await tx.query('insert into migrations (name) values ($1)', [name])

@@ -1,0 +1,111 @@
+// oxlint-disable import/first -- the clock comes before all that reads it
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import { aboutOf, unpack } from './upgrade/unpack.ts'
+
+/** The present version on what an earlier one left behind in the midst of its work. */
+const FILE = join(import.meta.dirname, 'upgrade', 'f99331a.tar.gz')
+const left = aboutOf(FILE)
+process.env['CUSTODY_TEST_BEHIND_MS'] = String(Date.now() - left.madeAt - 2000)
+const clock = join(import.meta.dirname, 'upgrade', 'clock.ts')
+process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --import=${pathToFileURL(clock).href}`
+await import('./upgrade/clock.ts')
+const { call, rpc, terminal, TestPlatform, transferBody, waitFor } = await import('./harness.ts')
+type Transfer = import('./harness.ts').Transfer
+type User = import('./harness.ts').User
+
+const home = mkdtempSync(join(tmpdir(), 'custody-test-'))
+const platform = new TestPlatform({ home, ground: 'prepared' })
+const heard: { id: string; type: string; object: string }[] = []
+const receiver = createServer((request, response) => {
+  let body = ''
+  request.setEncoding('utf8').on('data', (chunk: string) => { body += chunk }).on('end', () => {
+    const { type, object } = JSON.parse(body) as { type: string; object: string }
+    heard.push({ id: String(request.headers['webhook-id']), type, object })
+    response.writeHead(200).end()
+  })
+})
+const ids = Object.values(left.ids).flatMap((states) => Object.values(states))
+const ETHER = 10n ** 18n
+let user: User
+before(async () => {
+  await new Promise<void>((resolve) => { receiver.listen(0, '127.0.0.1', resolve) })
+  await unpack(FILE, home, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`)
+})
+after(async () => {
+  receiver.closeAllConnections()
+  receiver.close()
+  await platform.remove()
+})
+
+const etherOf = async (address: string) => BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
+const bitcoinOf = async (address: string) =>
+  (await rpc<{ total_amount: number }>(platform, 'BTC', 'scantxoutset', ['start', [`addr(${address})`]])).total_amount
+const newTransfer = async (asset: string, amount: string, sequence: string): Promise<void> => {
+  const body = transferBody(asset, amount, left.payees[asset] as string, { sequence_id: sequence })
+  const { status, body: made, text } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+  assert.equal(status, 200, text)
+  assert.equal((await terminal(user, made.id)).status, 'confirmed')
+}
+const audited = async (): Promise<void> => {
+  const audit = await platform.cli('audit', '--json')
+  assert.equal(audit.status, 0, audit.stdout + audit.stderr)
+}
+
+test('each transfer that was under way ends confirmed, once; the deposit is forwarded, webhooks arrive, books are right', { timeout: 300_000 }, async () => {
+  await platform.start()
+  const migrations = (await platform.database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name.slice(0, 3))
+  assert.deepEqual([migrations.length >= 23, new Set(migrations).size], [true, migrations.length])
+  for (const node of [1, 2, 3]) assert.ok(!existsSync(join(home, 'signers', `node-${node}`, 'keys.json')), 'a home was changed by a start')
+  user = await platform.user('acme')
+  for (const id of ids) assert.equal((await terminal(user, id)).status, 'confirmed', id)
+  // One of each before, and one for each state.
+  assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
+  assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
+  await waitFor('the forward', async () => await etherOf('0x00000000000000000000000000000000000000f9') === 3n * ETHER)
+  await waitFor('webhooks', async () => ids.every((id) => heard.some(({ object, type }) => object === id && type === 'transaction.confirmed')))
+  await platform.atRest()
+  await audited()
+})
+
+test('a caller of before repeats a request and is answered the same transfer; nothing is paid', { timeout: 120_000 }, async () => {
+  const old = { ...left.users[0] as User, base: platform.base }
+  for (const [asset, amount] of [['BTC', '0.1'], ['ETH', '1']] as const) {
+    for (const [state, id] of Object.entries(left.ids[asset] as Record<string, string>)) {
+      const body = transferBody(asset, amount, left.payees[asset] as string, { sequence_id: `${state}-${asset}` })
+      const again = await call<Transfer>(old, 'POST', '/dac/v1/transaction', body, { sign: { privateKey: left.callerKey } })
+      assert.deepEqual([again.status, again.body.id, again.headers.get('idempotent-replayed')], [200, id, 'true'], again.text)
+    }
+  }
+  assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
+})
+
+test('new transfers are signed, and once more after all three homes were given keys of their own', { timeout: 240_000 }, async () => {
+  for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `new-${asset}`)
+  assert.equal(await platform.stop(), 0)
+  for (const node of [1, 2, 3]) {
+    const folder = join(home, 'signers', `node-${node}`)
+    const words = [join(import.meta.dirname, '../../signer/src/kek.ts'), 'rotate', '--home', folder, '--kek', 'file:path=kek-2']
+    const rotated = spawnSync(process.execPath, words, { encoding: 'utf8' })
+    assert.equal(rotated.status, 0, rotated.stderr)
+    assert.ok(existsSync(join(folder, 'keys.json')), rotated.stdout)
+  }
+  await platform.start()
+  user = { ...user, base: platform.base }
+  for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `rotated-${asset}`)
+  await platform.atRest()
+  await audited()
+})
+
+test('the way back is refused: a database that a newer version has changed', { timeout: 120_000 }, async () => {
+  await platform.database.query(`insert into migrations (name) values ('999_of_tomorrow.sql')`)
+  await platform.stop()
+  await assert.rejects(platform.start(), /changed by a newer version \(999_of_tomorrow\.sql\)/)
+})

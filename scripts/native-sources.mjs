@@ -1,0 +1,56 @@
+// Which native addons there are, what each is made of, and for which platform.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const packages = join(dirname(fileURLToPath(import.meta.url)), '..', 'packages')
+/** `file`: where its TypeScript face looks. One folder for what cargo makes: what they have in common is compiled once. */
+export const ADDONS = [
+  { name: 'threshold', native: join(packages, 'threshold', 'native') },
+  { name: 'pkcs11', native: join(packages, 'key-encryption', 'native') },
+].map((addon) => ({ ...addon, file: join(addon.native, `${addon.name}.node`) }))
+export const TARGET = join(packages, 'threshold', 'native', 'target')
+
+export function sources(native) {
+  const src = join(native, 'src')
+  const found = readdirSync(src, { recursive: true, withFileTypes: true }).filter((each) => each.isFile())
+  return [
+    ...['Cargo.toml', 'Cargo.lock', 'build.rs'].map((name) => join(native, name)),
+    ...found.map((each) => join(each.parentPath, each.name)).sort(),
+  ]
+}
+
+/** SHA-256 of an addon's sources, names included. */
+export function hashOf(native) {
+  const hash = createHash('sha256')
+  for (const path of sources(native)) {
+    const content = readFileSync(path)
+    hash.update(`${relative(native, path)}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex')
+
+/** `os`, `cpu`, and on Linux `libc`, in npm's words. */
+export function platformHere() {
+  if (process.platform !== 'linux') return { os: process.platform, cpu: process.arch, libc: null }
+  const isGlibc = process.report.getReport().header.glibcVersionRuntime !== undefined
+  return { os: 'linux', cpu: process.arch, libc: isGlibc ? 'glibc' : 'musl' }
+}
+
+export const packageName = ({ os, cpu, libc }) => `@custody/threshold-${[os, cpu, libc].filter((each) => each !== null).join('-')}`
+
+/** Where a prebuilt package for this platform is: named, or installed; null: neither. */
+export function prebuiltFolder() {
+  const named = process.env.CUSTODY_PREBUILT
+  const name = packageName(platformHere())
+  if (named) {
+    // The package itself, or the folder in which `npm run prebuilt` made it.
+    const within = join(named, name.split('/')[1])
+    return existsSync(join(within, 'package.json')) ? within : named
+  }
+  const installed = join(packages, '..', 'node_modules', name)
+  return existsSync(join(installed, 'package.json')) ? installed : null
+}

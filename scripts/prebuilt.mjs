@@ -1,0 +1,54 @@
+// node scripts/prebuilt.mjs --out DIR    a package of the native addons for this platform, from which another checkout of the same
+// Rust sources is installed without Rust (CUSTODY_PREBUILT, or as an installed package). What it was made of stands in its package.json.
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { ADDONS, hashOf, packageName, platformHere, sha256 } from './native-sources.mjs'
+
+const USAGE = 'Usage: node scripts/prebuilt.mjs --out DIR    makes DIR/threshold-OS-CPU-LIBC'
+
+function fail(text) {
+  console.error(`${text}\n${USAGE}`)
+  process.exit(2)
+}
+
+function given() {
+  try {
+    return parseArgs({ options: { out: { type: 'string' } } }).values
+  } catch (error) {
+    return fail(error.message)
+  }
+}
+
+const { out } = given()
+if (!out) fail('--out: the folder is missing')
+const here = dirname(fileURLToPath(import.meta.url))
+const platform = platformHere()
+const name = packageName(platform)
+const target = join(resolve(out), name.split('/')[1])
+if (existsSync(target)) fail(`--out: ${target} is there already`)
+
+// With cargo, from these sources: a prebuilt package is not passed on as one's own.
+const env = { ...process.env, CUSTODY_PREBUILT: '' }
+const built = spawnSync(process.execPath, [join(here, 'build-native.mjs'), '--from-source'], { stdio: 'inherit', env })
+if (built.status !== 0) process.exit(1)
+
+const partial = `${target}.partial`
+rmSync(partial, { recursive: true, force: true })
+mkdirSync(partial, { recursive: true })
+const addons = {}
+for (const addon of ADDONS) {
+  copyFileSync(addon.file, join(partial, `${addon.name}.node`))
+  addons[addon.name] = { sources: hashOf(addon.native), sha256: sha256(join(partial, `${addon.name}.node`)) }
+}
+const { version, license } = JSON.parse(readFileSync(join(here, '..', 'package.json'), 'utf8'))
+const manifest = {
+  name, version, license, description: 'Native addons of custody, built for one platform', os: [platform.os], cpu: [platform.cpu],
+  ...(platform.libc === null ? {} : { libc: [platform.libc] }), files: ADDONS.map((addon) => `${addon.name}.node`), custody: addons,
+}
+writeFileSync(join(partial, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`)
+copyFileSync(join(here, '..', 'LICENSE'), join(partial, 'LICENSE'))
+renameSync(partial, target)
+console.log(`${name} ${version} in ${target}`)
