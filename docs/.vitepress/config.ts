@@ -24,7 +24,7 @@ export default defineConfig({
   srcDir: '..',
   srcExclude: ['**/node_modules/**', '**/{target,dist,.custody}/**', 'examples/**', 'packages/*/{src,test,native}/**', 'packages/*/*/**'],
   // A folder, and what a running platform alone can answer.
-  ignoreDeadLinks: [/examples\//, /^https?:\/\/(localhost|127\.0\.0\.1)/],
+  ignoreDeadLinks: [/examples\//, /deploy\//, /^https?:\/\/(localhost|127\.0\.0\.1)/],
   lastUpdated: false,
   themeConfig: {
     logoLink: '/docs/',
