@@ -87,7 +87,6 @@ export async function placeToSign(
         await advance(tx, row, { last_error: null, run_in_ms: null })
         return 'waits'
       }
-      if (standing.shown) return standing.unsigned
       if (mined === null && !isContiguous(standing)) return 'gap'
       const moved =
         mined === null ? null : await closeGap(services, tx, row, { id: built.id, account, nonce: BigInt(standing.nonce) }, mined)
@@ -95,6 +94,8 @@ export async function placeToSign(
         await advance(tx, row, { last_error: null, run_in_ms: null })
         return 'waits'
       }
+      // It keeps its number, as a node may have signed it; a gap below is another's to close: the nodes refuse this one until then.
+      if (standing.shown) return standing.unsigned
       await tx.query('update chain_transactions set shown_at = $2 where id = $1', [built.id, tx.now()])
       return moved ?? standing.unsigned
     })
