@@ -9,7 +9,7 @@ export const LIFE_MS = 7 * 86_400_000
 /** How exactly it is known when a session was last seen. */
 const SEEN_EVERY_MS = 60_000
 /** The end of a session reaches every process within this time. */
-const REMEMBER_MS = 1000
+export const REMEMBER_MS = 1000
 const REMEMBERED_MAX = 10_000
 const USER_AGENT_MAX = 300
 
