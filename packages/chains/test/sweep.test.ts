@@ -87,3 +87,29 @@ test('a network whose family is not known is an error, and each of the registry 
   assert.throws(() => sweeperOf({ ...ETH, family: 'template' }), /cannot be recovered by this version/)
   for (const network of [...registry.networks, ...loadRegistry('mainnet').networks]) assert.ok(sweeperOf(network).life, network.code)
 })
+
+test('a file of what was found that was damaged on its way is told by the field, and nothing is planned from it', () => {
+  const account = { ...at(ETH, 1), nonce: '4', balances: { ETH: '1000000000000000000' } }
+  const sound = evm([])
+  const coin = { ...at(networkOf('BTC'), 1), txid: 'ab'.repeat(32), vout: 0, value: '90000' }
+  const cases: [code: string, found: Found, field: string][] = [
+    ['ETH', { ...sound, accounts: [{ ...account, gas: {}, nonce: 4 }] }, 'found.accounts.0.nonce'],
+    ['ETH', { ...sound, accounts: [{ ...account, gas: {}, balances: { ETH: '-1' } }] }, 'found.accounts.0.balances.ETH'],
+    ['ETH', { ...sound, price: '1e9' }, 'found.price'],
+    ['BTC', { coins: [{ ...coin, value: 90000 }], previous: {}, rate: '1000' }, 'found.coins.0.value'],
+    ['BTC', { coins: [{ ...coin, path: [1, 0] }], previous: {}, rate: '1000' }, 'found.coins.0.path'],
+    ['BTC', { coins: [coin], previous: { [coin.txid]: 'xyz' }, rate: '1000' }, `found.previous.${coin.txid}`],
+    ['ADA', { coins: [], previous: {}, rate: '1', validUntil: 1, parameters: {} }, 'found.parameters.feePerByte'],
+    ['SOL', { accounts: [], unitPrice: '1' }, 'found.blockhash'],
+    ['TRX', { accounts: [], energySun: '1', bandwidthSun: '1', activates: false }, 'found.reference'],
+    ['XRP', { accounts: [], fee: '12', validUntil: '700', creates: false }, 'found.validUntil'],
+    ['XLM', { fee: '100', validUntil: 1, creates: false }, 'found.accounts'],
+  ]
+  for (const [code, found, field] of cases) {
+    assert.throws(() => planned(code, found, SINK), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'FOUND')
+      assert.ok(error.message.startsWith(`${field}: `) && error.message.endsWith('; gather anew'), `${code}: ${error.message}`)
+      return true
+    })
+  }
+})

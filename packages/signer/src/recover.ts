@@ -1,10 +1,11 @@
 import { parseAmount, loadRegistry, type RpcEndpoint } from '@custody/chains'
 import { sweeperOf } from '@custody/chains/sweep'
 import { reasonOf } from '@custody/chains/reason'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { gather, gatheredSchema, prepare, Public, send, sign, type Prepared, type Signed } from './recover/funds.ts'
+import { gatheredSchema, preparedSchema, readCarried, signedSchema, type Prepared } from './recover/carried.ts'
+import { gather, prepare, Public, send, sign } from './recover/funds.ts'
 import { openForRecovery } from './recover/node.ts'
 import { askNode } from './recover/socket.ts'
 
@@ -66,7 +67,6 @@ function write(path: string, value: unknown): void {
   if (existsSync(path)) throw new Error(`${path} exists already; name another file`)
   writeFileSync(path, `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
 }
-const read = (path: string): unknown => JSON.parse(readFileSync(path, 'utf8'))
 const tell = (line: string): void => { process.stderr.write(`${line}\n`) }
 const print = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value)}\n`) }
 
@@ -146,16 +146,16 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
   },
   gather: async (values) => write(need(values, 'out'), await gather(new Public(need(values, 'backup')), lookOf(values))),
   plan: (values) => {
-    const prepared = prepare(new Public(need(values, 'backup')), gatheredSchema.parse(read(need(values, 'in'))))
+    const prepared = prepare(new Public(need(values, 'backup')), readCarried(gatheredSchema, need(values, 'in')))
     write(need(values, 'out'), prepared)
     print({ transactions: prepared.transactions.length, left: prepared.left, more: prepared.more })
   },
   sign: async (values) => {
-    const prepared = read(need(values, 'in')) as Prepared
+    const prepared = readCarried(preparedSchema, need(values, 'in'))
     write(need(values, 'out'), await sign(prepared, signing(values, prepared.network)))
   },
   send: async (values) => {
-    const signed = read(need(values, 'in')) as Signed
+    const signed = readCarried(signedSchema, need(values, 'in'))
     const failed = await send(new Public(need(values, 'backup')), signed, sending(values))
     print({ sent: signed.signed.map(({ hash }) => hash), failed, more: signed.more })
     if (failed.length > 0) process.exitCode = 1

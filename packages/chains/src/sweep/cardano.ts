@@ -1,19 +1,25 @@
+import { z } from 'zod'
 import { buildTransfer, leastPayment, selectCoins, type Coin, type Parameters } from '../cardano/build.ts'
 import { CardanoClient } from '../cardano/rpc.ts'
-import { ChainError, type Riders } from '../types.ts'
-import type { Left, Planned, Sweeper } from './types.ts'
+import { ChainError } from '../types.ts'
+import { coin, digits, previous as previousShape, sweeper } from './shape.ts'
+import type { Left, Planned } from './types.ts'
 import { coinsAt } from './walk.ts'
 
 const INPUTS_MAX = 60
 /** More than a transaction of so many inputs costs: a first guess, from which the size tells the fee. */
 const GUESS = 1_000_000n
 
-interface Told { txid: string; vout: number; value: string; path: number[]; address: string; riders: Riders | null }
-interface Found {
-  coins: Told[]; previous: Record<string, string>; rate: string; validUntil: number; parameters: Record<keyof Parameters, string>
-}
+const told = coin.extend({ riders: z.strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) }).nullable() })
+type Told = z.infer<typeof told>
+const shape = z.strictObject({
+  coins: z.array(told), previous: previousShape, rate: digits, validUntil: z.int(),
+  parameters: z.strictObject({
+    feePerByte: digits, feeConstant: digits, coinsPerByte: digits, transactionBytesMax: digits, valueBytesMax: digits,
+  } satisfies Record<keyof Parameters, typeof digits>),
+})
 
-export const cardano: Sweeper = {
+export const cardano = sweeper(shape, {
   life: 'one hour',
   client: (_registry, network, endpoint, fetch) => new CardanoClient(network, endpoint, fetch),
   async look(ask) {
@@ -25,17 +31,21 @@ export const cardano: Sweeper = {
     }))
     const previous: Record<string, string> = {}
     for (const { txid } of coins) previous[txid] ??= await client.transactionBody(txid)
-    const parameters = Object.fromEntries(Object.entries(await client.parameters()).map(([name, value]) => [name, String(value)]))
+    const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } = await client.parameters()
+    const parameters = {
+      feePerByte: String(feePerByte), feeConstant: String(feeConstant), coinsPerByte: String(coinsPerByte),
+      transactionBytesMax: String(transactionBytesMax), valueBytesMax: String(valueBytesMax),
+    }
     const rate = (await client.feeRates()).high.toString()
     return { coins, previous, rate, parameters, validUntil: await client.validUntil() }
   },
   plan({ network, found, to }) {
-    const { coins, previous, rate: told, validUntil, parameters: texts } = found as unknown as Found
+    const { coins, previous, rate: fee, validUntil, parameters: texts } = found
     const parameters: Parameters = {
       feePerByte: BigInt(texts.feePerByte), feeConstant: BigInt(texts.feeConstant), coinsPerByte: BigInt(texts.coinsPerByte),
       transactionBytesMax: Number(texts.transactionBytesMax), valueBytesMax: Number(texts.valueBytesMax),
     }
-    const rate = BigInt(told)
+    const rate = BigInt(fee)
     const all = coins.map((coin): Coin => ({ ...coin, value: BigInt(coin.value) }))
     const asset = network.native_asset
     const left: Left[] = all.filter(({ riders }) => riders !== null).map(({ address, value }) => ({
@@ -68,4 +78,4 @@ export const cardano: Sweeper = {
     }
     return { transactions, left, more: false }
   },
-}
+})

@@ -1,23 +1,25 @@
+import { z } from 'zod'
 import { buildTransfer, NATIVE_GAS, type EvmFee } from '../evm/build.ts'
 import { EvmClient } from '../evm/rpc.ts'
 import type { Asset } from '../types.ts'
 import { planRound, type Holder } from './fuelled.ts'
-import type { Sweeper } from './types.ts'
+import { digits, holder, sweeper } from './shape.ts'
 import { usedPlaces } from './walk.ts'
 
-interface Account extends Holder { nonce: string; /** Gas of a transfer to the destination, by asset. */ gas: Record<string, string> }
-interface Found {
-  accounts: Account[]; legacy: boolean; l1: { native: string; token: string }
-  /** Wei per gas; the tip is the whole of it, so that the price is exact. */
-  price: string
-}
+/** `gas`: of a transfer to the destination, by asset. */
+const account = holder.extend({ nonce: digits, gas: z.record(z.string(), digits) })
+type Account = z.infer<typeof account>
+/** `price`: wei per gas; the tip is the whole of it, so that the price is exact. */
+const shape = z.strictObject({
+  accounts: z.array(account), legacy: z.boolean(), l1: z.strictObject({ native: digits, token: digits }), price: digits,
+})
 
 /** A nonce as long as any account's: the bytes are only measured. */
 const LONG_NONCE = 0xffff_ffffn
 /** Head-room of fuel over what a token's transfer may cost. */
 const HEADROOM = 2n
 
-export const evm: Sweeper = {
+export const evm = sweeper(shape, {
   life: 'as long as the price lasts and no other transaction of the account is mined',
   client: (registry, network, endpoint, fetch) => new EvmClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {
@@ -49,10 +51,10 @@ export const evm: Sweeper = {
     const token = assets.find(({ type }) => type === 'token')
     return {
       accounts, price: maxFeePerGas.toString(), legacy, l1: { native: await l1Of(native), token: token ? await l1Of(token) : '0' },
-    } satisfies Found
+    }
   },
   plan({ registry, network, found, to }) {
-    const { accounts, price, legacy, l1 } = found as unknown as Found
+    const { accounts, price, legacy, l1 } = found
     const fee = feeOf(BigInt(price), legacy)
     const gasOf = (holder: Holder, asset: Asset): bigint => BigInt((holder as Account).gas[asset.asset_name] ?? NATIVE_GAS)
     const native = registry.asset(network.native_asset) as Asset
@@ -66,7 +68,7 @@ export const evm: Sweeper = {
       }),
     })
   },
-}
+})
 
 const feeOf = (price: bigint, legacy: boolean): EvmFee => ({
   maxFeePerGas: price, maxPriorityFeePerGas: price, ...(legacy ? { legacy } : {}),

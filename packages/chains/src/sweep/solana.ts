@@ -1,12 +1,13 @@
+import { z } from 'zod'
 import { ACCOUNT_RENT, buildTransfer, feeOf, TOKEN_ACCOUNT_RENT, unitsOf } from '../solana/build.ts'
 import { SolanaClient } from '../solana/rpc.ts'
 import { planRound, type Holder } from './fuelled.ts'
-import type { Sweeper } from './types.ts'
+import { digits, holder, sweeper } from './shape.ts'
 import { usedPlaces } from './walk.ts'
 
-interface Found { accounts: Holder[]; unitPrice: string; blockhash: string }
+const shape = z.strictObject({ accounts: z.array(holder), unitPrice: digits, blockhash: z.string().min(32).max(44) })
 
-export const solana: Sweeper = {
+export const solana = sweeper(shape, {
   life: '150 blocks, about a minute: gather, plan, sign and send in one go',
   client: (registry, network, endpoint, fetch) => new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {
@@ -22,10 +23,10 @@ export const solana: Sweeper = {
       return Object.keys(balances).length === 0 ? null : { ...place, balances }
     })
     const unitPrice = (await client.unitPrices()).high.toString()
-    return { accounts, unitPrice, blockhash: (await client.lifetime()).blockhash } satisfies Found
+    return { accounts, unitPrice, blockhash: (await client.lifetime()).blockhash }
   },
   plan({ registry, network, publicKeyAt, found, to }) {
-    const { accounts, unitPrice: told, blockhash } = found as unknown as Found
+    const { accounts, unitPrice: told, blockhash } = found
     const unitPrice = BigInt(told)
     const cost = (token: boolean): bigint => feeOf(unitsOf(token), unitPrice)
     return planRound({
@@ -38,4 +39,4 @@ export const solana: Sweeper = {
       }),
     })
   },
-}
+})

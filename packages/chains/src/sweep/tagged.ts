@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import { OMNIBUS_INDEX } from '../derivation.ts'
 import type { Fetch, LevelRates, RpcEndpoint, TaggedClient } from '../rpc.ts'
 import { buildPayment as stellarPayment } from '../stellar/build.ts'
@@ -5,10 +6,12 @@ import { StellarClient } from '../stellar/rpc.ts'
 import type { Network, UnsignedTransaction } from '../types.ts'
 import { buildPayment as xrpPayment } from '../xrp/build.ts'
 import { XrpClient } from '../xrp/rpc.ts'
+import { digits, placed, sweeper } from './shape.ts'
 import type { Ask, Left, Planned, Sweeper } from './types.ts'
 
-interface Account { path: number[]; address: string; balance: string; reserve: string; sequence: string }
-interface Found { accounts: Account[]; fee: string; validUntil: number; creates: boolean }
+const account = z.strictObject({ ...placed, balance: digits, reserve: digits, sequence: digits })
+type Account = z.infer<typeof account>
+const shape = z.strictObject({ accounts: z.array(account), fee: digits, validUntil: z.int(), creates: z.boolean() })
 type Fixed = Parameters<typeof stellarPayment>[1]
 
 /** XRP and Stellar: one account for each sub-account, of which the reserve stays. */
@@ -17,7 +20,7 @@ function tagged(
   pay: (network: Network, payment: Fixed) => UnsignedTransaction,
   life: string,
 ): Sweeper {
-  return {
+  return sweeper(shape, {
     life,
     client: (_registry, network, endpoint, fetch) => make(network, endpoint, fetch),
     async look(ask: Ask) {
@@ -33,10 +36,10 @@ function tagged(
       }
       const creates = await client.account(ask.to) === null
       const fee = ((await client.feeRates()) satisfies LevelRates).high.toString()
-      return { accounts, creates, fee, validUntil: await client.validUntil() } satisfies Found
+      return { accounts, creates, fee, validUntil: await client.validUntil() }
     },
     plan({ network, publicKeyAt, found, to, tag }) {
-      const { accounts, fee: told, validUntil, creates } = found as unknown as Found
+      const { accounts, fee: told, validUntil, creates } = found
       const fee = BigInt(told)
       const left: Left[] = []
       const transactions: Planned[] = []
@@ -61,7 +64,7 @@ function tagged(
       }
       return { transactions, left, more: creates && transactions.length > 0 }
     },
-  }
+  })
 }
 
 export const xrp = tagged((network, endpoint, fetch) => new XrpClient(network, endpoint, fetch), xrpPayment, '60 ledgers, four minutes')

@@ -1,18 +1,24 @@
+import { z } from 'zod'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { ACTIVATION_SUN, buildTransfer, feeLimitFor, transferBandwidth } from '../tron/build.ts'
 import { TronClient } from '../tron/rpc.ts'
 import type { Asset } from '../types.ts'
 import { planRound, type Holder } from './fuelled.ts'
-import type { Left, Sweeper } from './types.ts'
+import { digits, holder, sweeper } from './shape.ts'
+import type { Left } from './types.ts'
 import { usedPlaces } from './walk.ts'
 
-interface Account extends Holder { /** Points of energy, by token. */ energy: Record<string, string>; bandwidth: string; staked: string }
-interface Found {
-  accounts: Account[]; energySun: string; bandwidthSun: string; activates: boolean
-  reference: { bytes: string; hash: string; expiration: number; timestamp: number }
-}
+/** `energy`: points, by token. */
+const account = holder.extend({ energy: z.record(z.string(), digits), bandwidth: digits, staked: digits })
+type Account = z.infer<typeof account>
+const shape = z.strictObject({
+  accounts: z.array(account), energySun: digits, bandwidthSun: digits, activates: z.boolean(),
+  reference: z.strictObject({
+    bytes: z.string().regex(/^[0-9a-f]{4}$/), hash: z.string().regex(/^[0-9a-f]{16}$/), expiration: z.int(), timestamp: z.int(),
+  }),
+})
 
-export const tron: Sweeper = {
+export const tron = sweeper(shape, {
   life: 'ten minutes',
   client: (registry, network, endpoint, fetch) => new TronClient(network, registry.assetsOf(network.code), endpoint, fetch),
   async look(ask) {
@@ -43,10 +49,10 @@ export const tron: Sweeper = {
     return {
       accounts, energySun: energySun.toString(), bandwidthSun: bandwidthSun.toString(), activates,
       reference: { bytes: bytesToHex(refBlockBytes), hash: bytesToHex(refBlockHash), expiration, timestamp },
-    } satisfies Found
+    }
   },
   plan({ registry, network, publicKeyAt, found, to }) {
-    const { accounts, energySun, bandwidthSun, activates, reference } = found as unknown as Found
+    const { accounts, energySun, bandwidthSun, activates, reference } = found
     const limitOf = (holder: Holder, asset: Asset): bigint =>
       feeLimitFor(BigInt((holder as Account).energy[asset.asset_name] as string), BigInt(energySun))
     const plan = planRound({
@@ -73,4 +79,4 @@ export const tron: Sweeper = {
     }))
     return { ...plan, left: [...plan.left, ...staked] }
   },
-}
+})

@@ -1,16 +1,19 @@
+import { z } from 'zod'
 import { buildTransfer, dustLimit, outpointOf, scriptOf, virtualSize, type Utxo } from '../utxo/build.ts'
 import { paramsOf } from '../utxo/address.ts'
 import { UtxoClient } from '../utxo/rpc.ts'
-import type { Left, Planned, Sweeper } from './types.ts'
+import { coin, digits, previous as previousShape, sweeper } from './shape.ts'
+import type { Left, Planned } from './types.ts'
 import { coinsAt } from './walk.ts'
 
 /** Inputs of one transaction: two nodes sign them in one session, and its bytes stay far below what nodes relay. */
 const INPUTS_MAX = 100
 
-interface Coin { txid: string; vout: number; value: string; path: number[]; address: string }
-interface Found { coins: Coin[]; previous: Record<string, string>; /** Satoshi per 1000 vbytes. */ rate: string }
+type Coin = z.infer<typeof coin>
+/** `rate`: satoshi per 1000 vbytes. */
+const shape = z.strictObject({ coins: z.array(coin), previous: previousShape, rate: digits })
 
-export const utxo: Sweeper = {
+export const utxo = sweeper(shape, {
   life: 'as long as nobody spends the coins',
   client: (_registry, network, endpoint, fetch) => new UtxoClient(network, endpoint, fetch),
   async look(ask) {
@@ -22,10 +25,10 @@ export const utxo: Sweeper = {
     }))
     const previous: Record<string, string> = {}
     for (const { txid } of coins) previous[txid] ??= await client.rawTransaction(txid)
-    return { coins, previous, rate: (await client.feeRates()).high.toString() } satisfies Found
+    return { coins, previous, rate: (await client.feeRates()).high.toString() }
   },
   plan({ network, found, to }) {
-    const { coins, previous, rate } = found as unknown as Found
+    const { coins, previous, rate } = found
     const params = paramsOf(network)
     const script = scriptOf(network, to)
     const feeAt = (inputs: number): bigint => (BigInt(virtualSize(params, inputs, [script.length])) * BigInt(rate) + 999n) / 1000n
@@ -56,4 +59,4 @@ export const utxo: Sweeper = {
     }
     return { transactions, left, more: false }
   },
-}
+})

@@ -60,7 +60,8 @@ const drainSchema = z.strictObject({ kind: z.literal('drain'), order: nameSchema
 /** `to_path`: the own address that is given the native coin for its tokens' fees; absent: the order's destination is paid. */
 const recoverSchema = z.strictObject({ kind: z.literal('recover'), order: nameSchema, to_path: z.array(indexSchema).length(3).optional() })
 
-const unsignedSchema = z.strictObject({
+/** A transaction that is to be signed, as it is carried. */
+export const unsignedSchema = z.strictObject({
   network: nameSchema,
   bytes: hexSchema,
   inputs: z.array(z.strictObject({ path: z.array(indexSchema).max(8), previous: hexSchema.optional() })).min(1).max(400),

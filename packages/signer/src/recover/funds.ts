@@ -1,22 +1,11 @@
 import {
   addressAt, loadRegistry, publicKeysBelow, TANK_SUB_ACCOUNT, validateAddress, type Network, type RpcEndpoint, type SignedTransaction,
 } from '@custody/chains'
-import { sweeperOf, type Found, type Left, type Planned } from '@custody/chains/sweep'
+import { sweeperOf, type Found } from '@custody/chains/sweep'
 import { readFileSync } from 'node:fs'
-import { z } from 'zod'
 import { fromHex, sha256hex } from '../canonical.ts'
 import { backupFileSchema, type BackupFile } from '../keys/backup.ts'
-
-/** What was looked up on the chain, for one workspace on one network. */
-export const gatheredSchema = z.strictObject({
-  version: z.literal(1), workspace: z.string(), network: z.string(), to: z.string(), tag: z.string().nullable(), at: z.string(),
-  found: z.record(z.string(), z.unknown()),
-})
-export type Gathered = z.infer<typeof gatheredSchema>
-
-/** Transactions without signatures, and what they leave. */
-export interface Prepared extends Omit<Gathered, 'found'> { transactions: Planned[]; left: Left[]; more: boolean }
-export interface Signed extends Omit<Prepared, 'transactions'> { signed: SignedTransaction[] }
+import type { Gathered, Prepared, Signed } from './carried.ts'
 
 /** The public part of any node's backup: enough for every address. */
 export class Public {
