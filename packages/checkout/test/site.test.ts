@@ -85,7 +85,7 @@ test('the widget is asked again within minutes, and sent only where it has chang
 
 test('a page that was not built says what to run', () => {
   const empty = mkdtempSync(join(tmpdir(), 'custody-test-'))
-  assert.throws(() => loadSite(empty), /npm run build/)
+  assert.throws(() => loadSite(empty), /npm run sites/)
   rmSync(empty, { recursive: true })
 })
 

@@ -68,6 +68,6 @@ test('the panel loads its own files only, is framed by nobody and kept by nobody
 test('nothing else is found, and a panel that is not built says what to run', () => {
   for (const name of ['../index.html', '..', '', '__proto__', `${assets[0]}.br`]) assert.equal(site.asset(name, 'br'), null, name)
   const empty = mkdtempSync(join(tmpdir(), 'custody-console-'))
-  assert.throws(() => loadSite(empty), /npm run build/)
+  assert.throws(() => loadSite(empty), /npm run sites/)
   rmSync(empty, { recursive: true })
 })

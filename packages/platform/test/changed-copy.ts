@@ -14,8 +14,9 @@ export class ChangedCopy {
   readonly root = mkdtempSync(join(tmpdir(), 'custody-copy-'))
 
   constructor() {
-    cpSync(join(ROOT, 'packages'), join(this.root, 'packages'), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
-    for (const name of ['scripts', 'test']) cpSync(join(ROOT, name), join(this.root, name), { recursive: true })
+    for (const name of ['packages', 'scripts', 'test']) {
+      cpSync(join(ROOT, name), join(this.root, name), { recursive: true, filter: (path) => !HEAVY.has(basename(path)) })
+    }
     for (const name of ['package.json', 'package-lock.json', 'tsconfig.json']) cpSync(join(ROOT, name), join(this.root, name))
     // What answers are held against.
     cpSync(join(ROOT, 'docs', 'openapi.json'), join(this.root, 'docs', 'openapi.json'))

@@ -14,7 +14,7 @@ let caller: Caller
 let nonce = 0
 const images = mkdtempSync(join(tmpdir(), 'signer-images-'))
 before(async () => {
-  house = await House.start(undefined, 'own', 'apart')
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -12,7 +12,7 @@ let nonce = 0
 const PAIRS = [[1, 2], [2, 1], [2, 3], [3, 2], [3, 1], [1, 3]] as const
 
 before(async () => {
-  house = await House.start(undefined, 'own', 'apart')
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { createHash, generateKeyPairSync } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import {
+  existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync,
+} from 'node:fs'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -11,12 +13,15 @@ import { fileURLToPath } from 'node:url'
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules', '.cache', 'test')
 
-/** A folder of the sources, or a file, as it stands. */
+/** So long after it was last asked for, one of other sources is no run's any more: a changed copy of the tree may share the folder. */
+const UNUSED_MS = 3600_000
+
+/** A folder of the sources, or a file, as it stands; wherever the tree is. */
 function digest(paths: readonly string[]): string {
   const hash = createHash('sha256')
   for (const path of paths.map((each) => join(ROOT, each))) {
     const files = statSync(path).isDirectory() ? globSync('**/*', { cwd: path }).sort().map((name) => join(path, name)) : [path]
-    for (const file of files) if (statSync(file).isFile()) hash.update(`${file}\0`).update(readFileSync(file))
+    for (const file of files) if (statSync(file).isFile()) hash.update(`${relative(ROOT, file)}\0`).update(readFileSync(file))
   }
   return hash.digest('hex').slice(0, 16)
 }
@@ -24,12 +29,19 @@ function digest(paths: readonly string[]): string {
 /** The folder that `make` fills; it depends on nothing but `sources`. */
 export async function prepared(name: string, sources: readonly string[], make: (folder: string) => Promise<void>): Promise<string> {
   const folder = join(CACHE, `${name}-${digest(sources)}`)
-  if (existsSync(folder)) return folder
+  const now = new Date()
+  if (existsSync(folder)) {
+    utimesSync(folder, now, now)
+    return folder
+  }
   mkdirSync(CACHE, { recursive: true })
   const draft = mkdtempSync(join(CACHE, 'draft-'))
   try {
     await make(draft)
-    for (const old of readdirSync(CACHE)) if (old.startsWith(`${name}-`) && old !== basename(folder)) rmSync(join(CACHE, old), { recursive: true })
+    for (const old of readdirSync(CACHE).filter((each) => each.startsWith(`${name}-`)).map((each) => join(CACHE, each))) {
+      const lastUsed = statSync(old, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
+      if (old !== folder && lastUsed < now.getTime() - UNUSED_MS) rmSync(old, { recursive: true, force: true })
+    }
     if (!existsSync(folder)) renameSync(draft, folder)
   } catch (error) {
     if (!existsSync(folder)) throw error

@@ -30,7 +30,7 @@ async function refused(code: string, unsigned: Json, more: Json = {}, message = 
 }
 
 before(async () => {
-  house = await House.start(undefined, 'own', 'apart')
+  house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

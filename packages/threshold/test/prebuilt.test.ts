@@ -24,7 +24,7 @@ const emptied = () => { for (const file of [addon, join(copy, 'packages/key-encr
 
 before(() => {
   if (skip) return
-  const made = spawnSync(process.execPath, ['scripts/prebuilt.mjs', '--out', out], { cwd: root, encoding: 'utf8' })
+  const made = spawnSync(process.execPath, ['scripts/prebuild.mjs', '--out', out], { cwd: root, encoding: 'utf8' })
   assert.equal(made.status, 0, made.stderr)
   const filter = (path: string) => !path.endsWith('.node') && !path.endsWith('/target')
   for (const name of ['scripts', 'packages/threshold', 'packages/key-encryption/native']) cpSync(join(root, name), join(copy, name), { recursive: true, filter })
