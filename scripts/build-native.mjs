@@ -1,7 +1,7 @@
 // Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt, and puts them where their
 // TypeScript faces look. Runs after `npm install`, under any Node from 20 on. Nothing is done where nothing changed:
 // an addon newer than every source file of its own is left alone, so an image that carries built
-// addons needs no Rust. A prebuilt one (scripts/prebuilt.mjs) is taken only where it was built of these very sources.
+// addons needs no Rust. A prebuilt one (scripts/prebuild.mjs) is taken only where it was built of these very sources.
 // Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
@@ -41,7 +41,7 @@ function place(addon, from, time) {
 function wrongWith(addon, folder) {
   const file = join(folder, `${addon.name}.node`)
   const manifest = join(folder, 'package.json')
-  if (!existsSync(manifest) || !existsSync(file)) return `${folder} holds no prebuilt ${addon.name} addon (make one: npm run prebuilt -- --out DIR)`
+  if (!existsSync(manifest) || !existsSync(file)) return `${folder} holds no prebuilt ${addon.name} addon (make one: npm run prebuild -- --out DIR)`
   let told
   try {
     told = JSON.parse(readFileSync(manifest, 'utf8'))
@@ -80,7 +80,7 @@ function build(addon) {
       'The signing engines are written in Rust, and cargo was not found.\n' +
         'Install it with rustup (https://rustup.rs):\n' +
         "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n" +
-        'then run: npm run postinstall. Or name a prebuilt package of the same sources in CUSTODY_PREBUILT (npm run prebuilt).',
+        'then run: npm run postinstall. Or name a prebuilt package of the same sources in CUSTODY_PREBUILT (npm run prebuild).',
     )
   }
   const started = Date.now()

@@ -1,4 +1,4 @@
-// Builds the sites that the platform serves, after `npm install` and by `npm run build`. Nothing is built when nothing changed:
+// Builds the sites that the platform serves, after `npm install` and by `npm run sites`. Nothing is built when nothing changed:
 // dist/.inputs keeps the hash of all that the last build was made of.
 import { createHash } from 'node:crypto'
 import { existsSync, globSync, readFileSync } from 'node:fs'
@@ -45,7 +45,7 @@ for (const [site, name] of Object.entries(SITES)) {
   try {
     await buildSite(site, name)
   } catch (error) {
-    console.error(`\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run build\n`)
+    console.error(`\nThe ${name} cannot be built: ${error instanceof Error ? error.message : String(error)}\nThen run: npm run sites\n`)
     process.exit(1)
   }
 }

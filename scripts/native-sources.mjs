@@ -47,7 +47,7 @@ export function prebuiltFolder() {
   const named = process.env.CUSTODY_PREBUILT
   const name = packageName(platformHere())
   if (named) {
-    // The package itself, or the folder in which `npm run prebuilt` made it.
+    // The package itself, or the folder in which `npm run prebuild` made it.
     const within = join(named, name.split('/')[1])
     return existsSync(join(within, 'package.json')) ? within : named
   }

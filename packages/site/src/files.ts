@@ -119,4 +119,4 @@ export const notBuilt = (what: string): Answer => ({
 })
 
 /** What an operator is told where a page was not built. */
-export const howToBuild = (what: string): string => `${what} is not built: run npm run build`
+export const howToBuild = (what: string): string => `${what} is not built: run npm run sites`

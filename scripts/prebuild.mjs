@@ -1,4 +1,4 @@
-// node scripts/prebuilt.mjs --out DIR    a package of the native addons for this platform, from which another checkout of the same
+// node scripts/prebuild.mjs --out DIR    a package of the native addons for this platform, from which another checkout of the same
 // Rust sources is installed without Rust (CUSTODY_PREBUILT, or as an installed package). What it was made of stands in its package.json.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { ADDONS, hashOf, packageName, platformHere, sha256 } from './native-sources.mjs'
 
-const USAGE = 'Usage: node scripts/prebuilt.mjs --out DIR    makes DIR/threshold-OS-CPU-LIBC'
+const USAGE = 'Usage: node scripts/prebuild.mjs --out DIR    makes DIR/threshold-OS-CPU-LIBC'
 
 function fail(text) {
   console.error(`${text}\n${USAGE}`)
