@@ -10,6 +10,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { OperatorError } from '../src/operator/command.ts'
 import { fieldOf } from '../src/operator/field.ts'
+import packageFile from '../package.json' with { type: 'json' }
 import { COMMANDS } from '../src/operator/cli/commands.ts'
 import { lineOf } from '../src/operator/cli/program.ts'
 import { diagnosisLine } from '../src/operator/doctor.ts'
@@ -42,6 +43,7 @@ test('--help after a command prints that command alone, help names all of them',
   const all = cli('--help').stdout
   assert.equal(cli().stdout, all)
   for (const definition of COMMANDS) assert.ok(all.includes(`  ${lineOf(definition)}\n`), definition.usage)
+  assert.deepEqual(cli('--version'), { status: 0, stdout: `custody ${packageFile.version}\n`, stderr: '' })
 })
 
 test('words that are no command, option or argument are named, with what would be', () => {

@@ -1,5 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import { Command, CommanderError, Option } from 'commander'
+import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
 import { fieldOf } from '../field.ts'
 import { COMMANDS, type Definition } from './commands.ts'
@@ -29,7 +30,8 @@ const ALL = `Usage: npx custody COMMAND [options]
 Commands:
 ${COMMANDS.map((definition) => `  ${lineOf(definition)}\n      ${definition.summary}`).join('\n')}
 
-npx custody COMMAND --help tells of one command. The platform is found through CUSTODY_HOME (default ./.custody).
+npx custody COMMAND --help tells of one command, npx custody --version tells the version.
+The platform is found through CUSTODY_HOME (default ./.custody).
 `
 
 function optionOf(name: string, text: string): Option {
@@ -71,7 +73,8 @@ function quiet(command: Command): Command {
 
 /** The operator's command, made of its definitions. */
 function programOf(home: string): Command {
-  const program = quiet(new Command('npx custody')).usage('COMMAND [options]')
+  const version = `custody ${packageFile.version}`
+  const program = quiet(new Command('npx custody')).usage('COMMAND [options]').version(version, '-V, --version')
   const groups = new Map<string, Command>()
   for (const definition of COMMANDS) {
     const words = wordsOf(definition)
