@@ -191,14 +191,17 @@ export class FamilyStage {
     while (await this.#scan());
   }
 
+  /** What is due, as workers take it. False: nothing was. */
+  async step(): Promise<boolean> {
+    const due = await claim(this.services, 16)
+    await Promise.all(due.map((row) => runStep(this.services, row)))
+    return due.length > 0
+  }
+
   /** One round: what is due; else a block where one is waited for; else the time until the next row is due. False: all has ended. */
   async turn(): Promise<boolean> {
     while (await this.#fill()) await this.scan();
-    const due = await claim(this.services, 16)
-    if (due.length > 0) {
-      await Promise.all(due.map((row) => runStep(this.services, row)))
-      return true
-    }
+    if (await this.step()) return true
     const chain = this.#devnet.chains.find(({ code }) => code === this.place.code)
     const { waiting } = await (chain as NonNullable<typeof chain>).info()
     const open = await this.database.one<{ burying: boolean; wait: number | null }>(

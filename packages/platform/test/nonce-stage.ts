@@ -11,6 +11,7 @@ import type { Caller } from '../src/http/endpoint.ts'
 import { post } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { readTiers } from '../src/settings/tiers.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
 import type { Chain, ChainContext } from '../src/engine/chain.ts'
 import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
@@ -39,6 +40,8 @@ interface StagedChain {
   readonly height: number
   /** A block of what is next in order. */
   mine(): void
+  /** Where depth decides what is final: the scan begins here, and blocks count once it has read them. */
+  readonly head?: { height: number; hash: string; parent: string }
 }
 /** Where transfers are made: what accounts hold, whom they pay, and whether a tank pays their fees. */
 export interface Place {
@@ -90,6 +93,7 @@ export class Stage {
   faults = 0
   readonly #asked = new Set<string>()
   #isWorking = false
+  #scan: (() => Promise<unknown>) | null = null
   services!: Services
 
   constructor(database: Database, seed: number, place: Place) {
@@ -144,14 +148,22 @@ export class Stage {
       signers: this.nodes.signers,
       metrics: createMetrics(),
       keys: { get: async () => ({ at: publicKeyAt }) },
-      settings: { network: 'local', prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
+      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
     }, {})
     Object.assign(this.services, { networks: new Networks([this.place.connect(this.services, network)]) })
     const one = async (sql: string, values: unknown[]) => (await this.database.one<{ id: string }>(sql, values))?.id as string
     const workspace = await one(`insert into workspaces (name) values ('acme') returning id`, [])
-    await this.database.query('insert into network_scans (network, height) values ($1, 10)', [code])
+    const { head } = this.chain
+    await this.database.query('insert into network_scans (network, height) values ($1, $2)', [code, head?.height ?? 10])
+    if (head) {
+      await this.database.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)', [
+        code, head.height, head.hash, head.parent,
+      ])
+      const loop = scanLoop(this.services, this.services.networks.get(code), async () => new Set([code]))
+      this.#scan = async () => { while (await loop.run(new AbortController().signal)); }
+    }
     const book = (kind: 'tank' | 'available', wallet?: string) =>
       this.database.transaction((tx) =>
         post(tx, 'deposit', randomUUID(), [
@@ -245,6 +257,11 @@ export class Stage {
     }
   }
 
+  /** The chain has moved: what waits for it is woken, by the scan where there is one. */
+  async scan(): Promise<void> {
+    await (this.#scan ? this.#scan() : wake(this.database, this.code))
+  }
+
   /** What is due, as the workers take it; where nothing is, a block; where that wakes nobody, time goes on to the next row. */
   async turn(mostMs: number): Promise<boolean> {
     const due = await claim(this.services, 16)
@@ -257,7 +274,7 @@ export class Stage {
     if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
     if (this.chain.height < this.#buriedAt) {
       this.chain.mine()
-      await wake(this.database, this.code)
+      await this.scan()
       return true
     }
     const next = await this.database.one<{ wait: number }>(

@@ -75,7 +75,7 @@ export class UtxoClient implements ChainClient {
     return { height: blocks, hash: bestblockhash, finalHeight: await this.#locked(blocks) }
   }
 
-  /** Dash: the highest block with enough confirmations that is locked, and with it all before; or the plain depth. */
+  /** Dash: the highest block with enough confirmations that is locked, and with it all before; null where plain depth goes further. */
   async #locked(tip: number): Promise<number | null> {
     const least = this.network.utxo?.chainlock_confirmations
     if (least === undefined) return null
@@ -84,7 +84,7 @@ export class UtxoClient implements ChainClient {
       const { chainlock } = await this.#call<{ chainlock?: boolean }>('getblock', [await this.#call<string>('getblockhash', [height]), 1])
       if (chainlock === true) return height
     }
-    return plain
+    return null
   }
 
   async block(height: number): Promise<ChainBlock | null> {

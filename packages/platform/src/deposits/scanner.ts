@@ -26,6 +26,16 @@ const FULL_PASS_MS = 5000
 /** `known_at`: when the chain was last known up to its tip. `hash`: of the block at `height`, where it is kept. */
 interface Scan { height: string; lease_token: string; known_at: Date | null; hash: string | null }
 
+/** What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip were read. */
+interface Pass { more: boolean; isKnown: boolean }
+
+/**
+ * The highest block that is final once those up to `read` were read. Where depth decides, blocks that an endpoint only tells of bury
+ * nothing; where the chain says what is final and its endpoint does not, nothing is.
+ */
+const finalAt = ({ confirmations }: Network, tip: ChainTip, read: number): number =>
+  tip.finalHeight ?? (confirmations === null ? 0 : read - confirmations + 1)
+
 const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
 /**
@@ -70,9 +80,9 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
         [network.code, SCAN_LEASE_MS, services.database.now()])
       if (!scan) return false
       try {
-        const more = await scanOnce(services, chain, { ...scan, known_at: knownAt ?? scan.known_at }, tip, new Date(now))
+        const { more, isKnown } = await scanOnce(services, chain, { ...scan, known_at: knownAt ?? scan.known_at }, tip, new Date(now))
         services.work.ring()
-        if (!more) {
+        if (isKnown) {
           knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
           done = { tip, at: now }
@@ -88,11 +98,11 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
 }
 
 /** @param askedAt when the tip was asked for */
-async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip, askedAt: Date): Promise<boolean> {
+async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip, askedAt: Date): Promise<Pass> {
   const { network, client } = chain
-  const final = tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1
   let height = Number(scan.height)
   let moved = false
+  let isShort = false
   let last = scan.hash ?? undefined
   const back = async () => {
     height = await walkBack(services, chain, scan, height)
@@ -109,9 +119,15 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
       continue
     }
     const newest = blocks.at(-1)
-    if (!newest) break
+    if (!newest) {
+      // A head that the endpoint cannot show: asking on at once would be asking for ever.
+      isShort = true
+      break
+    }
     const [deposits, coins] = await Promise.all([findDeposits(services, network, blocks), placedCoins(services.database, network, blocks)])
-    const write = (tx: Queryable) => move(tx, network, scan, blocks, { tip: tip.height, final, askedAt })
+    const write = (tx: Queryable) => move(tx, network, scan, blocks, {
+      tip: tip.height, final: finalAt(network, tip, newest.height), askedAt,
+    })
     const hasOurs = coins.size > 0 || deposits.some(({ length }) => length > 0) || blocks.some(hasRiders)
     // Most blocks hold nothing of ours: one statement says so.
     if (!hasOurs) await write(services.database)
@@ -136,13 +152,14 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
     moved = true
     services.metrics.scanned.labels(network.code).set(height)
   }
+  const final = finalAt(network, tip, height)
   if (!moved) {
     const changed = await services.database.query(`update network_scans set tip_height = $3, final_height = $4
       where network = $1 and lease_token = $2 and final_height <> $4 returning 1`, [network.code, scan.lease_token, tip.height, final])
     if (changed.length > 0) await wake(services.database, network.code)
   }
   await creditReady(services, network, height, final)
-  return height < tip.height
+  return { more: height < tip.height && !isShort, isKnown: height >= tip.height }
 }
 
 async function hashAt(services: Services, network: Network, height: number): Promise<string | undefined> {

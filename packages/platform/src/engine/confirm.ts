@@ -1,7 +1,8 @@
-import { decode, type TransactionStatus } from '@custody/chains'
+import { decode, type Network, type TransactionStatus } from '@custody/chains'
 import { findIncluded, liveAttempts, resolveAttempts, type Attempt } from './attempts.ts'
 import { bumpLowFee } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
+import type { Queryable } from '../database/pool.ts'
 import { advance } from './lease.ts'
 import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'
@@ -11,6 +12,20 @@ import type { TransactionRow } from './transaction.ts'
 const isNoted = (chain: Attempt, status: Extract<TransactionStatus, { state: 'included' }>, fee: bigint): boolean =>
   chain.state === 'INCLUDED' && chain.block_hash === status.blockHash && chain.fee === fee.toString()
   && chain.succeeded === status.succeeded
+
+/**
+ * How many blocks the scanner has read from this one on, itself counted, each standing on the one before; 0 where it has read another
+ * at this height, or none. Where depth decides what is final a head that an endpoint only tells of buries nothing. A block that is
+ * too old to be kept (`BLOCKS_KEPT` of the scanner) was read, and is known by its height alone.
+ */
+async function depthRead(database: Queryable, { code }: Network, block: { height: number; blockHash: string }): Promise<number> {
+  const scan = await database.one<{ depth: number }>(
+    `select (s.height - $2::bigint + 1)::integer depth from network_scans s where s.network = $1 and s.height >= $2
+      and coalesce((select b.hash = $3 from blocks b where b.network = $1 and b.height = $2),
+        $2 < (select min(b.height) from blocks b where b.network = $1))`,
+    [code, block.height, block.blockHash])
+  return scan?.depth ?? 0
+}
 
 /** A transaction that sits in the mempool is sent again this often, in case that nodes forgot it. */
 const REBROADCAST_ATTEMPTS = 20
@@ -37,9 +52,10 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
       confirmations: 0, run_in_ms: null,
     })
   }
-  const confirmations = Math.max(1, tip.height - status.height + 1)
-  const final = tip.finalHeight === null ? network.confirmations !== null
-    && confirmations >= network.confirmations : status.height <= tip.finalHeight
+  const depth = tip.finalHeight === null ? await depthRead(services.database, network, status) : tip.height - status.height + 1
+  const confirmations = Math.max(1, depth)
+  const final = tip.finalHeight === null
+    ? network.confirmations !== null && depth >= network.confirmations : status.height <= tip.finalHeight
   const fee = status.fee ?? BigInt(chain.fee_max)
   // Most looks find what is written down already, one block deeper.
   if (!final && isNoted(chain, status, fee)) return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { pathOf, familyOf, type UnsignedTransaction } from '@custody/chains'
 import { connectAll } from '../../src/app/connect.ts'
-import { scanLoop } from '../../src/deposits/scanner.ts'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { useDatabase } from '../deposits-support.ts'
 import { publicKeyAt } from '../node-room.ts'
@@ -77,12 +76,9 @@ test('a deposit is found, credited, and swept to the omnibus address', () => sta
     [CODE, deposit, workspaceId, subAccountId])
   await database.get().query(
     `insert into wallet_addresses (wallet_id, network, address) select id, network, $2 from wallets where sub_account_id = $1`, [subAccountId, deposit])
-  const { height, hash, parent } = chain.head
-  await database.get().query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4)', [CODE, height, hash, parent])
   chain.pay(deposit, 500_000n)
   for (let count = 0; count < 3; count++) chain.mine()
-  const scan = scanLoop(stage.services, stage.services.networks.get(CODE), async () => new Set([CODE]))
-  while (await scan.run(new AbortController().signal));
+  await stage.scan()
   await stage.run(60_000)
   assert.deepEqual(await stage.check(), {})
   const kinds = await database.get().query<{ kind: string; state: string }>('select kind, state from transactions order by kind')

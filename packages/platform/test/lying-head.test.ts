@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { ChainTip } from '@custody/chains'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+
+/**
+ * An endpoint that tells of a head which it cannot show, where depth decides what is final: no transfer ends and no deposit is
+ * credited by blocks that nobody has read, and the scan does not ask for them without end.
+ */
+const clock = { offsetMs: 0 }
+const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const home = mkdtempSync(join(tmpdir(), 'custody-lying-head-'))
+let devnet: Devnet
+/** By so many blocks the endpoint is ahead of what it can show: more than any of these chains wants. */
+const AHEAD = 60
+/** Passes of a scan after which it is taken for one without end. */
+const PASSES_MAX = 50
+
+const PLACES: readonly Place[] = [
+  { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
+  { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '2', amount: '0.5' },
+  { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '50', amount: '3' },
+]
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { manual: true })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+/** From now on the endpoint tells of a head that is not there, until what is answered is called. */
+function lie({ services, place }: FamilyStage): { end(): void; asked(): number } {
+  const { client } = services.networks.get(place.code)
+  const honest = client.tip.bind(client)
+  let asked = 0
+  client.tip = async (): Promise<ChainTip> => {
+    assert.ok(++asked <= PASSES_MAX, 'the scan asks without end for a block that is not there')
+    const { height, finalHeight } = await honest()
+    return { height: height + AHEAD, hash: 'ab'.repeat(32), finalHeight }
+  }
+  return { end: () => { client.tip = honest }, asked: () => asked }
+}
+
+for (const place of PLACES) {
+  test(`${place.code}: a transfer is not final by blocks that nobody can show, and ends well when its block has gone`, async () => {
+    const stage = new FamilyStage(database.get(), devnet, place, clock)
+    try {
+      await stage.open()
+      const id = await stage.create('sent')
+      await stage.sentHash(id)
+      await stage.runTo(id, 'CONFIRMING')
+      const head = lie(stage)
+      await stage.control({ command: 'mine', blocks: 1 })
+      await stage.scan()
+      for (let look = 0; look < 5; look++) await lookAgain(stage, id)
+      const { state, status, confirmations } = await stage.read(id)
+      assert.deepEqual([state, status, confirmations], ['CONFIRMING', 'pending', 1])
+      head.end()
+      await stage.control({ command: 'reorg', depth: 1, drop: true })
+      await stage.run()
+      assert.deepEqual([(await stage.read(id)).state, await stage.onChain(id)], ['CONFIRMED', 1])
+      await stage.check()
+    } finally {
+      await stage.close()
+    }
+  })
+
+  test(`${place.code}: a deposit is not credited by blocks that nobody can show`, async () => {
+    const stage = new FamilyStage(database.get(), devnet, place, clock)
+    try {
+      await stage.open()
+      const before = await stage.available()
+      const head = lie(stage)
+      await stage.control({ command: 'fund', asset: place.code, address: stage.source, amount: place.amount })
+      await stage.control({ command: 'mine', blocks: 1 })
+      await stage.scan()
+      assert.equal(await stage.available(), before)
+      const [deposit] = await stage.database.query<{ status: string; confirmations: number }>(
+        `select status, confirmations from transactions where kind = 'DEPOSIT' order by created_at desc, id limit 1`)
+      assert.equal(deposit?.status, 'pending')
+      head.end()
+      await stage.run()
+      assert.equal(await stage.available(), before + stage.amount)
+      await stage.check()
+    } finally {
+      await stage.close()
+    }
+  })
+}
+
+/** The transfer is due, and looked at as a worker does. */
+async function lookAgain(stage: FamilyStage, id: string): Promise<void> {
+  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+  await stage.step()
+}
