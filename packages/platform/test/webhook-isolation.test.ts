@@ -34,6 +34,8 @@ class Process {
   readonly #running = new AbortController()
   readonly #work: Promise<unknown>
   dieAt: string | null = null
+  /** It was at that place, and is over. */
+  hasDied = false
   #heard: () => void = () => undefined
   readonly services: Services
 
@@ -57,7 +59,12 @@ class Process {
       ...api.services,
       environment: {
         ...environment, now: () => api.now(),
-        checkpoint: (name: string) => { if (name === this.dieAt) throw new Error('the process has died') },
+        checkpoint: (name: string) => {
+          if (name !== this.dieAt) return
+          this.hasDied = true
+          this.#heard()
+          throw new Error('the process has died')
+        },
       },
       webhooks: { ...webhooks, sender: sender as never },
     }
@@ -208,9 +215,9 @@ for (const checkpoint of ['webhooks.claimed', 'webhooks.sent']) {
     const dying = new Process(t)
     dying.dieAt = checkpoint
     dying.services.webhooks.due.ring()
-    while (await api.database.one('select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null', [id]) === undefined)
-      await new Promise((resolve) => setTimeout(resolve, 5))
-    if (checkpoint === 'webhooks.sent') await dying.until(() => dying.of(name).length === 1)
+    await dying.until(() => dying.hasDied)
+    assert.ok(await api.database.one('select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null', [id]))
+    assert.equal(dying.of(name).length, checkpoint === 'webhooks.sent' ? 1 : 0)
     const other = new Process(t)
     const [sent] = dying.of(name)
     assert.equal(other.of(name).length, 0, 'its lease is respected')
