@@ -35,17 +35,17 @@ after(() => {
   rmSync(home, { recursive: true, force: true })
 })
 
-/** From now on the endpoint tells of a head that is not there, until what is answered is called. */
-function lie({ services, place }: FamilyStage): { end(): void; asked(): number } {
+/** From now on the endpoint tells of a head that is not there, until `end` is called. */
+function lie({ services, place }: FamilyStage, ahead = AHEAD): { end(): void } {
   const { client } = services.networks.get(place.code)
   const honest = client.tip.bind(client)
   let asked = 0
   client.tip = async (): Promise<ChainTip> => {
     assert.ok(++asked <= PASSES_MAX, 'the scan asks without end for a block that is not there')
     const { height, finalHeight } = await honest()
-    return { height: height + AHEAD, hash: 'ab'.repeat(32), finalHeight }
+    return { height: height + ahead, hash: 'ab'.repeat(32), finalHeight }
   }
-  return { end: () => { client.tip = honest }, asked: () => asked }
+  return { end: () => { client.tip = honest } }
 }
 
 for (const place of PLACES) {
@@ -94,6 +94,21 @@ for (const place of PLACES) {
     }
   })
 }
+
+test('no address is handed out where the endpoint cannot show its head: the scan would begin at a block that may go', async () => {
+  const [, place] = PLACES as [Place, Place]
+  const stage = new FamilyStage(database.get(), devnet, place, clock)
+  try {
+    const head = lie(stage, 1)
+    await assert.rejects(stage.open(), { code: 'NETWORK_UNAVAILABLE' })
+    assert.deepEqual(await stage.database.query('select 1 from network_scans'), [])
+    assert.deepEqual(await stage.database.query('select 1 from chain_addresses'), [])
+    head.end()
+    await stage.open()
+  } finally {
+    await stage.close()
+  }
+})
 
 /** The transfer is due, and looked at as a worker does. */
 async function lookAgain(stage: FamilyStage, id: string): Promise<void> {

@@ -21,8 +21,12 @@ export async function commitScanStart(services: Services, network: Network): Pro
     const tip = await client.tip()
     // A final block: one that is taken back would leave the scanner without ground.
     const final = Math.max(0, tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1)
-    const start = await client.block(final)
-    if (!start) throw new Error(`the endpoint does not have block ${final}`)
+    // Where depth decides, blocks that the endpoint only tells of bury nothing.
+    const heights = tip.finalHeight === null && final !== tip.height ? [final, tip.height] : [final]
+    const shown = await Promise.all(heights.map((height) => client.block(height)))
+    const missing = heights.find((_, at) => !shown[at])
+    const [start] = shown
+    if (missing !== undefined || !start) throw new Error(`the endpoint does not have block ${missing ?? final}`)
     await services.database.transaction(async (tx) => {
       const mine = await tx.query(
         `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
