@@ -1,6 +1,7 @@
-// npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts]: how many small changes of the code the tests notice (docs/mutation.md).
+// npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small changes of the code the tests notice
+// (docs/mutation.md). --file: those of files with this in their names. --again: those alone that no test noticed last time.
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { copyOf } from './copy.mjs'
@@ -14,14 +15,16 @@ const SCORE_LEAST = 85
 const TEST_TIMEOUT_MS = 180_000
 
 const usage = () => {
-  console.error(`Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts]\nModules: ${Object.keys(MODULES).join(', ')}`)
+  console.error(`Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`)
   process.exit(2)
 }
 let values
 let positionals
 try {
   ({ values, positionals } = parseArgs({
-    allowPositionals: true, options: { jobs: { type: 'string', default: '2' }, sql: { type: 'boolean' }, ts: { type: 'boolean' } },
+    allowPositionals: true, options: {
+      jobs: { type: 'string', default: '2' }, sql: { type: 'boolean' }, ts: { type: 'boolean' }, file: { type: 'string' }, again: { type: 'boolean' },
+    },
   }))
 } catch {
   usage()
@@ -30,47 +33,21 @@ const jobs = Number(values.jobs)
 const names = positionals.length > 0 ? positionals : Object.keys(MODULES)
 if (!Number.isInteger(jobs) || jobs < 1 || names.some((name) => !(name in MODULES))) usage()
 
-if (!existsSync(join(here, 'node_modules', '@stryker-mutator'))) {
+if (!existsSync(join(here, 'node_modules', '@stryker-mutator', 'instrumenter'))) {
   const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-fund', '--no-audit'], { cwd: here, stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }
+const { killAll, typescript } = await import('./typescript.mjs')
 const copies = []
-process.on('exit', () => copies.forEach((copy) => rmSync(copy, { recursive: true, force: true })))
+process.on('exit', () => {
+  killAll()
+  for (const copy of copies) rmSync(copy, { recursive: true, force: true })
+})
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
 const freshCopy = () => {
   const copy = copyOf(root)
   copies.push(copy)
   return copy
-}
-
-/** Stryker's mutants, in a copy that it changes. @returns those that were made, each with how it ended */
-function typescript({ mutate, tests }) {
-  const copy = freshCopy()
-  if (tests.some((file) => file.startsWith('packages/signer'))) spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
-  const report = join(copy, 'mutation.json')
-  writeFileSync(join(copy, 'stryker.json'), JSON.stringify({
-    testRunner: 'tap',
-    tap: { testFiles: tests, nodeArgs: ['--test-reporter=tap'], forceBail: true }, coverageAnalysis: 'perTest', inPlace: true,
-    mutate, concurrency: jobs, timeoutMS: 20_000, timeoutFactor: 4, dryRunTimeoutMinutes: 15,
-    reporters: ['progress-append-only', 'json'], jsonReporter: { fileName: report }, allowConsoleColors: false, checkers: [],
-    tempDirName: join(copy, '.stryker-tmp'), disableTypeChecks: false,
-  }))
-  const { status } = spawnSync(process.execPath, [join(here, 'node_modules', '@stryker-mutator', 'core', 'bin', 'stryker.js'), 'run', 'stryker.json'], {
-    cwd: copy, stdio: ['ignore', 'inherit', 'inherit'],
-  })
-  if (status !== 0 || !existsSync(report)) throw new Error('Stryker did not end well')
-  const { files } = JSON.parse(readFileSync(report, 'utf8'))
-  return Object.entries(files).flatMap(([file, { source, mutants }]) => mutants.map(({ location, replacement, mutatorName, status: how }) => ({
-    file, line: location.start.line, how,
-    what: `${mutatorName}: ${textAt(source, location).replaceAll(/\s+/g, ' ').slice(0, 100)} → ${(replacement ?? '').replaceAll(/\s+/g, ' ').slice(0, 60)}`,
-  })))
-}
-
-function textAt(source, { start, end }) {
-  const lines = source.split('\n').slice(start.line - 1, end.line)
-  lines[lines.length - 1] = lines.at(-1).slice(0, end.column - 1)
-  lines[0] = lines[0].slice(start.column - 1)
-  return lines.join('\n')
 }
 
 /** Whether all of a copy's tests pass: `passed`, `failed` or `timeout`. */
@@ -91,8 +68,9 @@ async function run(copy, tests) {
 }
 
 /** Mutants of the database's functions: a copy for each job. */
-async function database({ sql, tests }) {
-  const waiting = sql.flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, ...mutant })))
+async function database({ sql, tests }, isAsked) {
+  const waiting = sql.filter((file) => values.file === undefined || file.includes(values.file))
+    .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, ...mutant }))).filter(isAsked)
   const total = waiting.length
   const ended = []
   await Promise.all(Array.from({ length: jobs }, async () => {
@@ -111,18 +89,43 @@ async function database({ sql, tests }) {
   return ended
 }
 
+/** What is behind Stryker's switches, in a copy of its own. */
+async function changed({ mutate, tests }, isAsked) {
+  const copy = freshCopy()
+  if (tests.some((file) => file.startsWith('packages/signer'))) spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
+  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, told: (text) => console.log(text) })
+}
+
 const NOTICED = new Set(['Killed', 'Timeout'])
+const isNoticed = ({ how }) => NOTICED.has(how)
+const KEPT = join(root, 'node_modules', '.cache', 'mutation')
+const keyOf = ({ file, line, what }) => `${file}:${line} ${what}`
 const rows = []
 for (const name of names) {
   const module = MODULES[name]
-  const mutants = [
-    ...values.sql ? [] : typescript(module),
-    ...values.ts || !module.sql ? [] : await database(module),
-  ].filter(({ how }) => !['Ignored', 'CompileError'].includes(how))
-  const noticed = mutants.filter(({ how }) => NOTICED.has(how)).length
+  const kept = join(KEPT, `${name}.json`)
+  // Of the run before: a mutant that was noticed is taken for noticed, where only the others are asked for.
+  const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
+  const known = new Map(values.again ? before.filter(isNoticed).map((each) => [keyOf(each), each]) : [])
+  const taken = []
+  const isAsked = (mutant) => {
+    const noticed = known.get(keyOf(mutant))
+    if (noticed) taken.push(noticed)
+    return !noticed
+  }
+  const tried = [
+    ...values.sql ? [] : await changed(module, isAsked),
+    ...values.ts || !module.sql ? [] : await database(module, isAsked),
+  ]
+  const mutants = [...taken, ...tried]
+  if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) {
+    mkdirSync(KEPT, { recursive: true })
+    writeFileSync(kept, JSON.stringify(mutants.map(({ file, line, what, how }) => ({ file, line, what, how }))))
+  }
+  const noticed = mutants.filter(isNoticed).length
   rows.push({ name, mutants: mutants.length, noticed, score: (100 * noticed) / mutants.length })
   console.log(`\n${name}: what no test noticed`)
-  for (const { file, line, how, what } of mutants.filter((each) => !NOTICED.has(each.how))) console.log(`  ${file}:${line} ${how}: ${what}`)
+  for (const { file, line, how, what } of mutants.filter((each) => !isNoticed(each))) console.log(`  ${file}:${line} ${how}: ${what}`)
 }
 console.log(`\n${'module'.padEnd(16)}${'mutants'.padStart(9)}${'noticed'.padStart(9)}${'score'.padStart(9)}`)
 for (const { name, mutants, noticed, score } of rows) {

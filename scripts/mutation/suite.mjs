@@ -1,0 +1,102 @@
+/**
+ * Stands in for `node:test` where mutants are tried (worker.mjs): tests are kept instead of run, and each can be run by itself, again
+ * and again, in one process. Of node:test's functions it knows those that this project's tests use, and refuses the others.
+ */
+const { mock } = process.getBuiltinModule('node:test')
+export { mock }
+
+/** In the order in which they were made: what runs before and after them, and the test itself. */
+export const tests = []
+const groupOf = (name, parent) => ({ name, parent, before: [], after: [], beforeEach: [], afterEach: [], isReady: false })
+const root = groupOf('', null)
+const groups = [root]
+let current = root
+
+const partsOf = (name, second, third) => (typeof second === 'function' ? { name, options: {}, run: second } : { name, options: second ?? {}, run: third })
+
+export function test(...given) {
+  const { name, options, run } = partsOf(...given)
+  if (options.skip || options.todo || !run) return
+  tests.push({ name, run, group: current })
+}
+test.skip = () => undefined
+test.todo = () => undefined
+test.only = test
+export const it = test
+
+export function describe(...given) {
+  const { name, options, run } = partsOf(...given)
+  if (options.skip || options.todo || !run) return
+  within(name, run)
+}
+describe.skip = () => undefined
+export const suite = describe
+
+/** Tests that are made while `load` runs are of this group. */
+export function within(name, load) {
+  const outer = current
+  current = groupOf(name, outer)
+  groups.push(current)
+  const back = () => { current = outer }
+  const made = load()
+  if (typeof made?.then === 'function') return made.finally(back)
+  back()
+  return undefined
+}
+
+const hook = (when) => (run) => { current[when].push(run) }
+export const before = hook('before')
+export const after = hook('after')
+export const beforeEach = hook('beforeEach')
+export const afterEach = hook('afterEach')
+export default Object.assign(test, { test, it, describe, suite, before, after, beforeEach, afterEach, mock })
+
+const lineage = (group) => (group === null ? [] : [...lineage(group.parent), group])
+
+async function runBody(name, run) {
+  const ends = []
+  const context = {
+    name, mock,
+    after: (end) => { ends.push(end) },
+    diagnostic: () => undefined,
+    signal: new AbortController().signal,
+    skip: () => undefined,
+    test: async (...given) => {
+      const part = partsOf(...given)
+      await runBody(`${name}: ${part.name}`, part.run)
+    },
+  }
+  const known = new Proxy(context, {
+    get(target, key) {
+      if (key in target || typeof key === 'symbol' || key === 'then') return target[key]
+      throw new Error(`scripts/mutation/suite.mjs does not know t.${key}`)
+    },
+  })
+  try {
+    await run(known)
+  } finally {
+    for (const end of ends.reverse()) await end()
+    mock.reset()
+  }
+}
+
+/** Runs one test with what belongs around it. @throws what it throws */
+export async function runTest({ name, run, group }) {
+  const line = lineage(group)
+  for (const each of line) {
+    if (each.isReady) continue
+    for (const start of each.before) await start()
+    each.isReady = true
+  }
+  for (const each of line) for (const start of each.beforeEach) await start()
+  try {
+    await runBody(name, run)
+  } finally {
+    for (const each of line.toReversed()) for (const end of each.afterEach) await end()
+  }
+}
+
+/** Ends what the groups' hooks have begun. */
+export async function endAll() {
+  for (const each of groups.toReversed()) if (each.isReady) for (const end of each.after) await end()
+}

@@ -1,0 +1,75 @@
+// A process in which mutants are tried: argv are the test files, asked and answered over IPC. See mutate.mjs.
+import { registerHooks } from 'node:module'
+import { basename } from 'node:path'
+import { pathToFileURL } from 'node:url'
+
+const suite = new URL('suite.mjs', import.meta.url).href
+registerHooks({ resolve: (specifier, context, next) => (specifier === 'node:test' ? { url: suite, format: 'module', shortCircuit: true } : next(specifier, context)) })
+const { endAll, runTest, tests, within } = await import(suite)
+
+/** What the changed code looks at: which mutant is active, and what was passed through. */
+// oxlint-disable-next-line no-underscore-dangle -- Stryker's name
+const state = (globalThis.__stryker__ ??= {})
+/** What was thrown where nobody waited: it is the running test's. */
+let stray = null
+const keep = (error) => { stray ??= error }
+process.on('unhandledRejection', keep)
+process.on('uncaughtException', keep)
+
+async function isPassed(test) {
+  stray = null
+  try {
+    await runTest(test)
+    await new Promise((resolve) => { setImmediate(resolve) })
+    if (stray) throw stray
+    return { ok: true }
+  } catch (error) {
+    return { ok: false, why: String(error?.message ?? error).slice(0, 300) }
+  }
+}
+
+const answers = {
+  /** Each test once, without a mutant: what it passes through and how long it takes. */
+  async survey() {
+    const found = []
+    for (const [at, test] of tests.entries()) {
+      state.currentTestId = String(at)
+      const began = performance.now()
+      const { ok, why } = await isPassed(test)
+      state.currentTestId = undefined
+      found.push({ name: test.name, ok, why, ms: performance.now() - began, covers: state.mutantCoverage?.perTest[at] ?? {} })
+    }
+    return { tests: found, static: state.mutantCoverage?.static ?? {} }
+  },
+  /** These tests one after the other under a mutant (null: none), up to the first that fails. */
+  async run({ mutant, at, hits }) {
+    state.activeMutant = mutant ?? undefined
+    state.hitCount = hits === undefined ? undefined : 0
+    state.hitLimit = hits
+    try {
+      for (const each of at ?? tests.keys()) {
+        const { ok, why } = await isPassed(tests[each])
+        if (!ok) return { failed: each, why }
+      }
+      return { failed: null }
+    } finally {
+      state.activeMutant = undefined
+    }
+  },
+  async end() {
+    await endAll()
+    return {}
+  },
+}
+
+for (const file of process.argv.slice(2)) await within(basename(file), () => import(pathToFileURL(file).href))
+process.on('message', async ({ id, what, ...given }) => {
+  let answer
+  try {
+    answer = await answers[what](given)
+  } catch (error) {
+    answer = { broken: String(error?.stack ?? error) }
+  }
+  process.send({ id, ...answer }, () => { if (what === 'end') process.exit(0) })
+})
+process.send({ id: 0, ready: true })
