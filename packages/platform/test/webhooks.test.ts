@@ -104,7 +104,10 @@ const deliveries = async (user: User, id: string, query = '') => (await ask<{ da
 const settled = (user: User, id: string, count: number) => waitFor('settled deliveries', async () => {
   const all = await deliveries(user, id)
   return all.length >= count && all.every(({ next_try_at: next, status }) => status !== 'pending' || next !== null) && all
-}, 10_000)
+})
+/** Whether a try is under way, or what came of it is not noted yet: time that goes on beyond its lease would have it made again. */
+const isUnderWay = async (id: string) =>
+  await api.database.one('select 1 from webhook_deliveries where webhook_id = $1 and lease_token is not null limit 1', [id]) !== undefined
 
 const payload = (id: string, more: object = {}) => JSON.stringify({ id, asset: 'ETH', status: 'inactive', updated_at: '2026-01-01T00:00:00.000Z', ...more })
 const tell = (owner: Owner, id: string = randomUUID()) =>
@@ -290,7 +293,7 @@ test('410 disables at once; 50 failures in a row disable, with an event to the o
   for (let n = 0; n < 60; n++) await tell(owner)
   // From ten failures in a row on it is tried once a second.
   for (let got = 0; watcher.got.length < 2; got = broken.got.length) {
-    if (broken.got.length === got) later(1000)
+    if (broken.got.length === got && !(await isUnderWay(hook.id))) later(1000)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   assert.ok(broken.got.length >= 50 && broken.got.length <= 51, `${broken.got.length}: one of the other lane may have been under way`)
@@ -334,6 +337,7 @@ test('a rotation: both secrets sign for a day, then the new one alone; the same 
   await tell(owner)
   const [got] = await receiver.until(1) as [Got]
   assert.equal(got.headers['webhook-signature'], `${signatureOf(rotated.secret, got)} ${signatureOf(hook.secret, got)}`)
+  await settled(owner, hook.id, 1)
   later(86_400_000)
   await tell(owner)
   const second = (await receiver.until(2))[1] as Got
