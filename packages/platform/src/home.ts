@@ -17,8 +17,18 @@ export function makeHome(home: string): void {
   chmodSync(home, 0o700)
 }
 
+/** Lies in a data folder while a backup is restored into it. */
+export const RESTORING = 'restore-unfinished'
+
+/** @throws where a restore was begun in the data folder and did not come to its end: it lacks its database, or nodes that know it */
+export function assertRestored(home: string): void {
+  if (!existsSync(join(home, RESTORING))) return
+  throw new Error(`${home} holds a restore that was cut: remove what is in it, and run the same command again`)
+}
+
 /** Makes the data folder and takes it for this process: no other that takes it starts there. */
 export function takeHome(home: string): () => void {
+  assertRestored(home)
   makeHome(home)
   const file = join(home, 'platform.pid')
   if (existsSync(file)) {

@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { filesBelow, readManifest, writeManifest } from '../src/backup/manifest.ts'
+import { restoreBackup } from '../src/backup/restore.ts'
+import { makeRecoveryPair, seal } from '../src/backup/sealed.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
+import { takeHome } from '../src/home.ts'
 import { waitFor } from './harness.ts'
 
 /** A PostgreSQL of the operator's own, where this machine has one: Debian's package postgresql. */
@@ -14,6 +18,42 @@ const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
 const roots = existsSync('/usr/lib/postgresql') ? readdirSync('/usr/lib/postgresql').map(Number).sort((a, b) => b - a) : []
 const bin = roots.map((version) => `/usr/lib/postgresql/${version}/bin`).find((path) => existsSync(join(path, 'initdb')))
 const missing = bin === undefined ? 'no PostgreSQL server is installed: the package postgresql' : false
+
+/** Nodes cannot be made again of their backups: nothing is left anywhere, so that the same command can be run again. */
+async function notRestored(databaseUrl: string, whole: string, folder: string): Promise<void> {
+  const [from, home] = [join(folder, 'with-nodes'), join(folder, 'cut')]
+  cpSync(whole, from, { recursive: true })
+  const key = makeRecoveryPair()
+  const peers = { nodes: [1, 2, 3].map((node) => ({ node, host: '127.0.0.1', port: node, certificate: '', identity: '' })) }
+  const secrets = { secrets_key: null, identity: { 'peers.json': JSON.stringify(peers) }, ports: null }
+  writeFileSync(join(from, 'secrets.sealed'), JSON.stringify(seal(JSON.stringify(secrets), key.public)))
+  mkdirSync(join(from, 'nodes'))
+  for (const { node } of peers.nodes) writeFileSync(join(from, 'nodes', `node-${node}.json`), 'no backup')
+  const secret = join(folder, 'node-secret')
+  writeFileSync(secret, 'ab'.repeat(32))
+  const manifest = readManifest(from)
+  rmSync(join(from, 'manifest.json'))
+  const nodes = peers.nodes.map(({ node }) => ({ node, keys: 1, record_height: 1 }))
+  writeManifest(from, { ...manifest, secrets: true, nodes, files: await filesBelow(from) })
+  const told: string[] = []
+  const restore = () => restoreBackup({
+    home, from, network: manifest.network, databaseUrl, secretsKey: null, recoverySecret: key.secret, nodeSecrets: new Map([1, 2, 3].map((node) => [node, secret])),
+    askNode: () => assert.fail('no node was made'), tell: (line) => told.push(line), wal: null, until: null, archive: null,
+  })
+  for (let again = 0; again < 2; again++) {
+    await assert.rejects(restore(), /^Error: node 1: .*; nothing of it is left in .* and in the database: put that right, and run the same command again$/s)
+    assert.deepEqual(readdirSync(home), [])
+  }
+  assert.doesNotMatch(told.join(), /database: restored/)
+  const database = openDatabase(databaseUrl, { max: 1 })
+  const tables = await database.query(`select 1 from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace`)
+  await database.close()
+  assert.deepEqual(tables, [])
+  // As a process that was killed leaves it.
+  writeFileSync(join(home, 'restore-unfinished'), '')
+  await assert.rejects(restore(), /holds a restore that was cut: remove what is in it, and run the same command again/)
+  assert.throws(() => takeHome(home), /holds a restore that was cut/)
+}
 
 test('a database of the operator’s own is dumped and restored by PostgreSQL’s own programs', { skip: missing, timeout: 90_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))
@@ -35,7 +75,7 @@ test('a database of the operator’s own is dumped and restored by PostgreSQL’
   try {
     const admin = openDatabase(urlOf('postgres'), { max: 1, onError: () => undefined })
     await waitFor('PostgreSQL', () => admin.one('select 1').catch(() => null))
-    for (const name of ['first', 'second']) await admin.query(`create database ${name}`)
+    for (const name of ['first', 'second', 'third']) await admin.query(`create database ${name}`)
     await admin.close()
     const first = openDatabase(urlOf('first'), { max: 1 })
     await migrate(first)
@@ -58,6 +98,7 @@ test('a database of the operator’s own is dumped and restored by PostgreSQL’
     assert.deepEqual(await second.query('select name from workspaces'), [{ name: 'acme' }])
     assert.deepEqual((await migrate(second)).filter((name) => /^\d/.test(name)), [], 'nothing is left to migrate')
     await second.close()
+    await notRestored(urlOf('third'), out, folder)
     const nowhere = spawnSync(process.execPath, [CLI, 'backup', '--out', join(folder, 'none'), '--without-nodes', '--without-secrets'], {
       encoding: 'utf8', env: { PATH: '/nowhere', CUSTODY_HOME: home, DATABASE_URL: urlOf('first') },
     })

@@ -144,6 +144,12 @@ test('everything is lost, nodes too: backup and archived log bring all of it bac
   const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
   const words = ['restore', '--in', place('second'), '--recovery-secret', place('key'), '--node-secrets', secrets, '--wal', wal]
   const began = Date.now()
+  // The second node's secret in place of the third's: two nodes are made before it fails.
+  const mixed = words.map((word) => (word === secrets ? secrets.replace(place('recovery-3'), place('recovery-2')) : word))
+  const cut = await platform.cli(...mixed)
+  assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
+  assert.match(cut.stderr, /node 3: .*nothing of it is left in .*run the same command again/s)
+  assert.doesNotMatch(cut.stderr, /database: restored/)
   const earlier = await platform.cli(...words, '--until', until)
   assert.equal(earlier.status, 0, earlier.stderr)
   rmSync(platform.home, { recursive: true })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
 import { ApiError } from '../src/errors.ts'
@@ -7,6 +8,7 @@ import { convert } from '../src/trading/convert.ts'
 import { createConversion } from '../src/trading/create-conversion.ts'
 import { quoteConversion } from '../src/trading/quote-conversion.ts'
 import { readConversion } from '../src/trading/read-conversion.ts'
+import { atAGate } from './at-a-gate.ts'
 import { useDatabase } from './deposits-support.ts'
 import { TradingStage, type Order } from './trading-stage.ts'
 
@@ -106,6 +108,32 @@ test('at once, by an idempotency key; another payload under it does nothing new'
   assert.deepEqual([again.id, again.order?.id], [first.id, first.order?.id])
   await stage.pass(2)
   assert.equal(stage.kraken.adds.length, 1)
+})
+
+test('refused while the same request waits, by a key or a quote: that is refused too, and the first answer stands', async () => {
+  const stage = await open()
+  const caller = await stage.tenant('poor', 0)
+  await stage.link({ api_key: 'other' }, caller)
+  await stage.reconcile()
+  const given = { from_asset: 'BTC', to_asset: 'USD', amount: '0.25' }
+  const { id } = await stage.ask<Conversion>(quoteConversion, { body: given, caller })
+  for (const body of [{ ...given, sequence_id: 'c1' }, { quote: id }]) {
+    const ask = () => stage.ask<Conversion>(createConversion, { body, caller })
+    const gate = atAGate(stage.services.exchanges, 'markets')
+    const waits = ask()
+    await gate.reached
+    const poor = refused('PREPAID_FEE_EXHAUSTED', /less than the platform fee/)
+    await assert.rejects(ask(), poor)
+    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '100000000'])
+    gate.open()
+    await assert.rejects(waits, poor)
+    assert.deepEqual(await stage.database.query('select 1 from orders where state <> $1', ['ENDED']), [])
+    const taken = await ask()
+    await stage.pass(2)
+    assert.deepEqual(await ask(), taken)
+    const left = await stage.database.one<{ balance: string }>('select prepaid_balance($1)::text balance', [caller.workspaceId])
+    await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), `-${left?.balance}`])
+  }
 })
 
 test('what cannot be converted says why, of each account; another tenant sees nothing of it', async () => {

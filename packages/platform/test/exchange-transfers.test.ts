@@ -19,6 +19,7 @@ import { stepTransfer } from '../src/exchange-transfers/step.ts'
 import { TRANSFERS } from '../src/exchange-transfers/transfer.ts'
 import type { Asset } from '@custody/chains'
 import { Bell } from '../src/ledger/bell.ts'
+import { atAGate } from './at-a-gate.ts'
 import { newId, useDatabase } from './deposits-support.ts'
 import { FakeVenue } from './fake-venue.ts'
 import { InvoiceStage } from './invoices-stage.ts'
@@ -255,6 +256,23 @@ test('what the exchange refuses, limits, cancels or leaves lying', async () => {
   assert.deepEqual([stateOf(await stage.show(limited)), await stage.wallet()], ['failed FAILED', 0n])
   assert.ok(await stage.agrees(), 'given back')
   await stage.ask(deleteAccount, {}, { id: stage.account })
+})
+
+test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
+  const stage = await open()
+  const gate = atAGate(stage.services.exchanges, 'account')
+  const body = { sequence_id: 'w1' }
+  const waits = stage.withdraw(body)
+  await gate.reached
+  const status = (to: string) => stage.database.query('update wallets set status = $1', [to])
+  await status('inactive')
+  await assert.rejects(stage.withdraw(body), refused('WALLET_INACTIVE', /inactive/))
+  await status('active')
+  gate.open()
+  await assert.rejects(waits, refused('WALLET_INACTIVE', /inactive/))
+  const { body: taken } = await stage.withdraw(body)
+  assert.deepEqual((await stage.withdraw(body)).body, taken)
+  assert.equal((await stage.database.query('select 1 from exchange_transfers')).length, 1)
 })
 
 test('what may not be withdrawn, and where to: refused by the field, and nothing is asked of the exchange', async () => {

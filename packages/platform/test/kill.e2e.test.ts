@@ -4,7 +4,7 @@ import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody,
 
 /** Every await that follows a commit on a transfer's way; the process is killed there. */
 const CHECKPOINTS = [
-  'transaction.created', 'transaction.queued', 'transaction.fuel-reserved', 'transaction.built', 'transaction.signed',
+  'transaction.created', 'transaction.queued', 'transaction.fuel-reserved', 'transaction.built', 'transaction.shown', 'transaction.signed',
   'transaction.broadcasting', 'transaction.broadcast', 'transaction.included', 'transaction.settled', 'scan.block', 'deposit.credited',
 ]
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { test } from 'node:test'
+import { housekeepingLoop } from '../src/app/housekeeping.ts'
 import { ApiError } from '../src/errors.ts'
 import { orderLoop } from '../src/trading/loop.ts'
 import { listOrders } from '../src/trading/list-orders.ts'
@@ -7,6 +9,7 @@ import { createOrder } from '../src/trading/create-order.ts'
 import { claimOrder } from '../src/trading/lease.ts'
 import { workOn } from '../src/trading/loop.ts'
 import { readOrder } from '../src/trading/read-order.ts'
+import { atAGate } from './at-a-gate.ts'
 import { useDatabase } from './deposits-support.ts'
 import { sees, wrongEvents } from './told.ts'
 import { TradingStage } from './trading-stage.ts'
@@ -337,6 +340,55 @@ test('the same sequence_id answers the same order; another payload is told; a re
   const { id } = await stage.link({ api_key: 'other' }, poor)
   await assert.rejects(stage.create({ exchange_account: id, sequence_id: 's' }, poor), refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/))
   assert.equal((await stage.database.query('select 1 from orders where sub_account_id = $1', [poor.subAccountId])).length, 0)
+})
+
+test('refused while the same request waits: that is refused too; one that comes after the refusal is taken', async () => {
+  const stage = await open()
+  const caller = await stage.tenant('poor', 0)
+  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const gate = atAGate(stage.services.exchanges, 'traits')
+  const [waits, another] = [stage.create(body, caller), async () => stage.create({ ...body, amount: '0.6' }, caller)]
+  await gate.reached
+  const poor = refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD, less than the platform fee of 30 USD/)
+  await assert.rejects(stage.create(body, caller), poor)
+  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '1000000000'])
+  gate.open()
+  await assert.rejects(waits, poor)
+  assert.deepEqual(await stage.database.query('select 1 from orders'), [])
+  const taken = await stage.create(body, caller)
+  await stage.pass(2)
+  assert.deepEqual([await stage.create(body, caller), await another()], [taken, taken])
+  assert.equal(stage.kraken.adds.length, 1)
+})
+
+test('refused while the same key waits with another payload: that was another request, and is taken', async () => {
+  const stage = await open()
+  const caller = await stage.tenant('poor', 10)
+  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const gate = atAGate(stage.services.exchanges, 'traits')
+  const waits = stage.create({ ...body, amount: '0.1' }, caller)
+  await gate.reached
+  await assert.rejects(stage.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /holds 10 USD, less than the platform fee of 30 USD/))
+  gate.open()
+  const taken = await waits
+  assert.deepEqual(await stage.create(body, caller), taken)
+})
+
+test('a refusal of a key is forgotten when nobody can be under way with it any more', async () => {
+  const stage = await open()
+  const caller = await stage.tenant('poor', 0)
+  const body = { exchange_account: (await stage.link({ api_key: 'other' }, caller)).id, sequence_id: 's' }
+  const kept = () => stage.database.query('select refusals from refused_keys')
+  for (let count = 1; count < 3; count++) {
+    await assert.rejects(stage.create(body, caller), refused('PREPAID_FEE_EXHAUSTED', /./))
+    assert.deepEqual(await kept(), [{ refusals: count }])
+  }
+  stage.now += 3_600_000
+  await housekeepingLoop(stage.services).run(new AbortController().signal)
+  assert.equal((await kept()).length, 1)
+  stage.now += 1
+  await housekeepingLoop(stage.services).run(new AbortController().signal)
+  assert.deepEqual(await kept(), [])
 })
 
 test('another tenant sees nothing of an account or its orders', async () => {

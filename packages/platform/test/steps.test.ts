@@ -84,7 +84,7 @@ async function confirmed(stage: FamilyStage, id: string, { fuelled = false }: Fa
 
 /** The commits on a transfer's way. */
 const commitsOf = ({ fuelled, isFinalAtOnce }: Family): string[] => [
-  'created', 'queued', ...(fuelled ? ['fuel-reserved'] : []), 'built', 'signed', 'broadcasting', 'broadcast',
+  'created', 'queued', ...(fuelled ? ['fuel-reserved'] : []), 'built', 'shown', 'signed', 'broadcasting', 'broadcast',
   ...(isFinalAtOnce ? [] : ['included']), 'settled',
 ]
 

@@ -28,6 +28,14 @@ export async function lockFreezing(tx: Queryable, subAccountId: string): Promise
   await tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`aml ${subAccountId}`])
 }
 
+/**
+ * Nothing is frozen for this sub-account until the database transaction ends; several may hold it off at once. Before the lock
+ * of an account or of any row, as {@link lockFreezing}.
+ */
+export async function holdOffFreezing(tx: Queryable, subAccountId: string): Promise<void> {
+  await tx.query('select pg_advisory_xact_lock_shared(hashtextextended($1, 0))', [`aml ${subAccountId}`])
+}
+
 /** Which of these addresses are frozen now. Those whose freeze this transaction was released from do not count for it any more. */
 export async function frozenAmong(database: Queryable, o: {
   subAccountId: string

@@ -1,5 +1,6 @@
 import type { Services } from '../engine/services.ts'
 import { forgetEvents } from '../events/forget.ts'
+import { forgetRefusals } from '../http/once.ts'
 import { forgetSignIns } from '../people/forget.ts'
 import type { Loop } from '../engine/loop.ts'
 
@@ -19,7 +20,7 @@ export function foldLoop({ database }: Services): Loop {
   }
 }
 
-/** Forgets nonces, rate windows, quotes, ends of sign-ins and old events that can no longer matter. */
+/** Forgets nonces, rate windows, quotes, refusals of idempotency keys, ends of sign-ins and old events that can no longer matter. */
 export function housekeepingLoop(services: Services): Loop {
   return {
     name: 'housekeeping',
@@ -32,6 +33,7 @@ export function housekeepingLoop(services: Services): Loop {
       await services.database.query(`delete from rate_windows where window_start < $1::timestamptz - interval '5 minutes'`, [now])
       await services.database.query(
         `delete from conversions where order_id is null and expires_at < $1::timestamptz - interval '1 day'`, [now])
+      await forgetRefusals(services.database)
       await forgetSignIns(services)
       await forgetEvents(services)
       return false

@@ -6,6 +6,7 @@ import { z } from 'zod'
 import { reasonOf } from '@custody/chains/reason'
 import { identityFolder, signersFolder, withNodes } from '../app/local.ts'
 import { embeddedVersion } from '../database/embedded.ts'
+import { assertRestored, RESTORING } from '../home.ts'
 import type { NodePeer } from '../signing/nodes.ts'
 import { checkExternalEmpty, placeEmbedded, placeExternal, type Recovery } from './database.ts'
 import { checkFiles, readManifest, type Manifest } from './manifest.ts'
@@ -97,6 +98,7 @@ async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore): 
 }
 
 function checkTarget({ home, databaseUrl, from, nodeSecrets, network, wal }: Restore, manifest: Manifest): void {
+  assertRestored(home)
   if (existsSync(home) && readdirSync(home).length > 0) throw new Error(`${home} is not empty: nothing is restored over what is there`)
   if (manifest.network !== network) throw new Error(`${from} is of CUSTODY_NETWORK=${manifest.network}, and ${network} is set here`)
   const { form, postgres } = manifest.database
@@ -117,7 +119,8 @@ function checkTarget({ home, databaseUrl, from, nodeSecrets, network, wal }: Res
 }
 
 /**
- * Restores a backup on an empty home. Everything is checked first; what was written is removed where something fails later.
+ * Restores a backup on an empty home. Everything is checked first; what was written is removed where something fails later, so that
+ * it can be tried again. The database comes last: one that is full never stands beside nodes that know nothing of it.
  * @throws Error
  */
 export async function restoreBackup(restore: Restore): Promise<Manifest> {
@@ -129,19 +132,24 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
   const secrets = secretsOf(restore, manifest)
   if (restore.nodeSecrets.size > 0 && secrets === null) throw new Error('--node-secrets needs the secrets of the platform too')
   mkdirSync(home, { recursive: true, mode: 0o700 })
+  const unfinished = join(home, RESTORING)
+  write(unfinished, '')
   try {
     if (secrets) {
       placeSecrets(home, secrets, secretsKey)
       tell('secrets: restored')
     }
+    if (restore.nodeSecrets.size > 0) await placeNodes(restore)
     // In one transaction where the database is the operator's own: what failed before has left nothing in it.
     if (databaseUrl === null) await placeEmbedded(home, join(from, 'database'), manifest.folders, restore)
     else placeExternal(databaseUrl, join(from, 'database'))
     tell('database: restored')
-    if (restore.nodeSecrets.size > 0) await placeNodes(restore)
+    rmSync(unfinished)
     return manifest
   } catch (error) {
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true })
-    throw new Error(reasonOf(error), { cause: error })
+    const places = databaseUrl === null ? home : `${home} and in the database`
+    const again = 'put that right, and run the same command again'
+    throw new Error(`${reasonOf(error)}; nothing of it is left in ${places}: ${again}`, { cause: error })
   }
 }

@@ -2,6 +2,7 @@ import { withNonce, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
 import { advance, wakeOne } from './lease.ts'
+import { mayBeShown, noteShown, showAlone, turnBack } from './shown.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /** A transaction's place in its account's order; null where its network knows none. */
@@ -64,7 +65,8 @@ interface Standing {
 }
 
 /**
- * What may be shown to the nodes now; null where the transaction waits, or has taken another's place and comes again.
+ * What is noted as shown to the nodes and may be shown now; null where the transaction waits, has taken another's place, or may
+ * not be shown, and comes again.
  * The nodes sign the nonces of an account in their order: asking earlier would cost a refusal each time, and the signing
  * of the one before wakes it. A number that was given up is taken by the last transaction that no node has seen: what a
  * node may have signed keeps its place, for nothing else would exclude it there.
@@ -75,14 +77,19 @@ export async function placeToSign(
   built: { id: string; unsigned: UnsignedTransaction } & Place,
 ): Promise<UnsignedTransaction | null> {
   const { account } = built
-  if (account === null || built.nonce === null) return built.unsigned
+  if (account === null || built.nonce === null) return showAlone(services, row, built)
   let mined: bigint | null = null
   for (;;) {
     const result = await services.database.transaction(async (tx): Promise<UnsignedTransaction | 'waits' | 'gap'> => {
+      const isAllowed = await mayBeShown(services, tx, row)
       // Under the account's lock: either the waking comes after this, or the one before is seen as signed.
       await lockAccount(tx, row.network, account)
       const standing = await standingOf(tx, row.network, account, built.id)
       if (!standing) throw new Error('SIGNING without an unsigned transaction')
+      if (!standing.shown && !isAllowed) {
+        await turnBack(tx, row)
+        return 'waits'
+      }
       if (standing.before) {
         await advance(tx, row, { last_error: null, run_in_ms: null })
         return 'waits'
@@ -96,7 +103,7 @@ export async function placeToSign(
       }
       // It keeps its number, as a node may have signed it; a gap below is another's to close: the nodes refuse this one until then.
       if (standing.shown) return standing.unsigned
-      await tx.query('update chain_transactions set shown_at = $2 where id = $1', [built.id, tx.now()])
+      await noteShown(tx, built.id)
       return moved ?? standing.unsigned
     })
     if (result === 'waits') return null

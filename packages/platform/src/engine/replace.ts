@@ -6,6 +6,7 @@ import { giveUp } from './give-up.ts'
 import { advance } from './lease.ts'
 import { openReplacement, whyFinal, type Replacement } from './replacement.ts'
 import type { Services } from './services.ts'
+import { noteShown } from './shown.ts'
 import { noteSigned, signBuilt, UNAVAILABLE_RETRY_MS } from './sign.ts'
 import { isForward, NO_REPLACEMENT, type TransactionRow } from './transaction.ts'
 
@@ -64,6 +65,8 @@ async function buildReplacement(services: Services, row: TransactionRow, replace
 async function signReplacement(
   services: Services, row: TransactionRow, replacement: Replacement, built: Built
 ): Promise<void> {
+  // What it takes the place of is signed already: nothing holds it back any more.
+  await noteShown(services.database, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {
     return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })

@@ -6,6 +6,7 @@ import { LEASE_MS, LeaseLost } from './lease.ts'
 import { lockAccount } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import type { Services } from './services.ts'
+import { mayBeShown } from './shown.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /** A built transaction that is signed together with the one before it, leased for the worker that has that one. */
@@ -23,7 +24,7 @@ export interface Follower {
  */
 export async function takeFollowers(
   services: Services, row: TransactionRow, head: { id: string; account: string }
-): Promise<Follower[]> {
+): Promise<readonly Follower[]> {
   if (!services.kinds[row.kind].isSignedTogether?.(row)) return []
   const taken = await services.database.transaction(async (tx) => {
     await lockAccount(tx, row.network, head.account)
@@ -49,19 +50,30 @@ export async function takeFollowers(
     }))
   })
   const ready = await keepReady(services, taken)
-  if (ready.length > 0) await show(services, row, head.account, ready)
-  return ready
+  const shown = ready.length > 0 ? await show(services, row, head.account, ready) : []
+  await letGo(services.database, ready.slice(shown.length))
+  return shown
 }
 
-/** From here on they keep their numbers. Under the account's lock, as where another would take the place of one that was given up. */
-async function show(services: Services, row: TransactionRow, account: string, ready: readonly Follower[]): Promise<void> {
-  await services.database.transaction(async (tx) => {
+/**
+ * From here on they keep their numbers. Under the account's lock, as where another would take the place of one that was given up.
+ * Answers those up to the first that may not be shown.
+ */
+async function show(services: Services, row: TransactionRow, account: string, all: readonly Follower[]): Promise<readonly Follower[]> {
+  return services.database.transaction(async (tx) => {
+    let allowed = 0
+    for (const { isNew, row: follower } of all) {
+      if (isNew && !await mayBeShown(services, tx, follower)) break
+      allowed++
+    }
+    const ready = all.slice(0, allowed)
     await lockAccount(tx, row.network, account)
     const shown = await tx.query(
       `update chain_transactions c set shown_at = coalesce(c.shown_at, $3) from unnest($1::uuid[], $2::text[]) as r(id, bytes)
        where c.id = r.id and c.state = 'BUILT' and c.unsigned->>'bytes' = r.bytes returning 1`,
       [ready.map(({ built }) => built.id), ready.map(({ built }) => built.unsigned.bytes), tx.now()])
     if (shown.length !== ready.length) throw new LeaseLost(row.id)
+    return ready
   })
 }
 

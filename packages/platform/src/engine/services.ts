@@ -100,6 +100,12 @@ export interface Kind<K extends TransactionKind = TransactionKind> {
   action?(row: TransactionRow<K>): TronAction | null
   /** Sends it back to an earlier state where something stands against it that did not before. True: it was. */
   heldBack?(services: Services, row: TransactionRow<K>): Promise<boolean>
+  /**
+   * Whether it may be shown to the signer nodes, who may sign it from then on. Asked within the commit that notes that it is, before
+   * anything else is locked; what would speak against it is kept off until that ends. Not: `heldBack` says why when it is asked
+   * next. Absent: it may.
+   */
+  mayBeShown?(services: Services, tx: Queryable, row: TransactionRow<K>): Promise<boolean>
   /** Why it cannot be built now and never will: asked before it is planned, and before each call of the chain's own. */
   refusal?(services: Services, chain: Chain, task: Task<K>): Promise<string | null>
   /** Plans it where the chain's own plan of a payment does not fit. */

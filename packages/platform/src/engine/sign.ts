@@ -67,6 +67,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)
   if (unsigned === null) return
+  services.environment.checkpoint('transaction.shown')
   if (await signRunOf(services, row, built, unsigned)) return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
   if (outcome.kind === 'unavailable') {

@@ -11,7 +11,8 @@ import { ApiError } from '../errors.ts'
 import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { answeredTo, onceOnly } from '../http/replay.ts'
+import { decidedOnce, type Admit } from '../http/once.ts'
+import { answeredTo } from '../http/replay.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
 import { coinAt, exchangeTransferShape, presentExchangeTransfer, tellTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
@@ -36,14 +37,17 @@ export const createExchangeWithdrawal = endpoint({
   body: withdrawalBody, response: exchangeTransferShape,
   async handler({ services, caller, body }) {
     const payloadHash = hashPayload(body)
-    return onceOnly(
-      () => answeredTo(services.database, 'exchange_transfers', caller.subAccountId, body.sequence_id, payloadHash),
-      () => create(services, caller, body, payloadHash),
+    return decidedOnce(
+      services.database, { scope: 'exchange_transfers', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
+      (database) => answeredTo(database, 'exchange_transfers', caller.subAccountId, body.sequence_id, payloadHash),
+      (admit) => create(services, caller, body, payloadHash, admit),
     )
   },
 })
 
-async function create(services: Services, caller: Caller, body: WithdrawalBody, payloadHash: string): Promise<Reply> {
+async function create(
+  services: Services, caller: Caller, body: WithdrawalBody, payloadHash: string, admit: Admit
+): Promise<Reply> {
   const { asset, network } = findAsset(services, body.asset)
   const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
   const { exchange } = account
@@ -66,6 +70,7 @@ async function create(services: Services, caller: Caller, body: WithdrawalBody, 
   const key = await keyOf(services, account, asset, place).catch((error: unknown) => { throw venueProblem(error, 'exchange_account') })
   const id = services.environment.uuid()
   const response = await services.database.transaction(async (tx) => {
+    await admit(tx)
     // One that is being unlinked gives no more coins.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const row = await tx.one<ExchangeTransferRow>(

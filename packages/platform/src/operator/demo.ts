@@ -4,9 +4,9 @@ import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '@custody/chains/reason'
-import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
 import { homeOf } from '../home.ts'
 import { callPlatform } from './connect.ts'
+import { callApi, type User } from './demo-call.ts'
 import { tradeInDemo } from './demo-trading.ts'
 import { createApiUserEverywhere } from './enrol.ts'
 import { keygen } from './keygen.ts'
@@ -30,33 +30,14 @@ interface Transaction {
   failure_reason: string | null
   fee_asset: string
 }
-interface User { apiKey: string; privateKey: string; name: string }
 
 const home = homeOf(process.env)
 const started = Date.now()
 const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${text}\n`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
-/** Numbers stay the text they were: nothing is rounded on the way to the screen. */
-function plain(value: unknown): unknown {
-  if (value instanceof JsonNumber) return value.text
-  if (Array.isArray(value)) return value.map(plain)
-  if (typeof value === 'object' && value !== null) {
-    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
-  }
-  return value
-}
-
-async function call<T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> {
-  const text = body === undefined ? '' : JSON.stringify(body)
-  const headers = user ? requestHeaders(
-    await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey
-  ) : {}
-  const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
-  const answer = plain(parseJson(await response.text())) as T & { message?: string }
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
-  return answer
-}
+const call = <T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> =>
+  callApi<T>({ fetch, clock: Date.now, sleep: pause, say }, base, user, method, path, body)
 
 async function isFree(port: number): Promise<boolean> {
   return new Promise((done) => {

@@ -27,10 +27,12 @@ export interface ConversionRow {
   id: string; account_id: string; exchange: string; market: string; side: Side; from_coin: string; to_coin: string; given: string
   amount: string; price: string; receive: string; others: Other[]; expires_at: Date; order_id: string | null; payload_hash: string | null
   created_at: Date
+  /** What its caller was answered when it was ordered. */
+  response: string | null
 }
 
 /** One that is no order yet. */
-type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash'>
+export type NewConversion = Omit<ConversionRow, 'order_id' | 'payload_hash' | 'response'>
 
 export const conversionBody = {
   from_asset: assetName.meta({
@@ -55,7 +57,7 @@ export const conversionShape = z.object({
 }).meta({ id: 'Conversion' })
 
 /** As the API answers it. @param order the one that it became */
-export function presentConversion(row: ConversionRow, order: OrderRow | null, now: number) {
+export function presentConversion(row: NewConversion, order: OrderRow | null, now: number) {
   const show = (amount: string) => exact(showUnits(BigInt(amount)))
   return {
     id: row.id, status: order ? 'ordered' as const : row.expires_at.getTime() <= now ? 'expired' as const : 'quoted' as const,
@@ -146,15 +148,15 @@ export async function bestConversion(services: Services, caller: Caller, wanted:
 /** Writes a conversion. @param o what it became, and by which key of the caller's */
 export async function insertConversion(
   tx: Queryable, caller: Caller, row: NewConversion,
-  o: { orderId: string; sequenceId: string | null; payloadHash: string } | null
+  o: { orderId: string; sequenceId: string | null; payloadHash: string; response: string } | null
 ): Promise<void> {
   await tx.query(
     `insert into conversions (id, workspace_id, sub_account_id, account_id, exchange, market, side, from_coin, to_coin, given, amount,
-       price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash)
-     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19)`,
+       price, receive, others, expires_at, created_at, order_id, sequence_id, payload_hash, response)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`,
     [row.id, caller.workspaceId, caller.subAccountId, row.account_id, row.exchange, row.market, row.side, row.from_coin, row.to_coin,
       row.given, row.amount, row.price, row.receive, JSON.stringify(row.others), row.expires_at, row.created_at, o?.orderId ?? null,
-      o?.sequenceId ?? null, o?.payloadHash ?? null])
+      o?.sequenceId ?? null, o?.payloadHash ?? null, o?.response ?? null])
 }
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/

@@ -1,16 +1,20 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
+import type { Queryable } from '../database/pool.ts'
 import { hashPayload, isSamePayload } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { onceOnly, replayed } from '../http/replay.ts'
+import { decidedOnce, type Admit } from '../http/once.ts'
+import { replayed } from '../http/replay.ts'
 import { text } from '../http/schemas.ts'
 import {
   bestConversion, conversionBody, conversionShape, findConversion, insertConversion, presentConversion, type ConversionRow,
+  type NewConversion,
 } from './conversion.ts'
 import { makeOrder } from './create-order.ts'
+import type { OrderRow } from './order.ts'
 
 const body = z.strictObject({
   quote: text(100).optional().meta({ description: 'Id of a quote; else the fields of one' }),
@@ -34,27 +38,37 @@ export const createConversion = endpoint({
   method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
   async handler({ services, caller, body: asked }) {
     const payloadHash = hashPayload(asked)
-    return onceOnly(() => answeredBefore(services, caller, asked, payloadHash), () => create(services, caller, asked, payloadHash))
+    const { quote, sequence_id: sequence } = asked
+    return decidedOnce(
+      services.database,
+      { scope: quote === undefined ? 'conversions' : 'quotes', subAccountId: caller.subAccountId, name: quote ?? sequence, payloadHash },
+      (database) => answeredBefore(services, database, caller, asked, payloadHash),
+      (admit) => create(services, caller, asked, payloadHash, admit))
   },
 })
 
 async function answeredBefore(
-  services: Services, caller: Caller, { quote, sequence_id: sequence }: Body, payloadHash: string
+  services: Services, database: Queryable, caller: Caller, { quote, sequence_id: sequence }: Body, payloadHash: string
 ): Promise<Reply | null> {
-  const known = quote !== undefined ? await findConversion(services.database, caller, quote, 'quote')
-    : sequence === undefined ? null : await bySequence(services, caller, sequence)
+  const known = quote !== undefined ? await findConversion(database, caller, quote, 'quote')
+    : sequence === undefined ? null : await bySequence(database, caller, sequence)
   if (!known || known.order === null) return null
-  const shown = stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
+  const shown = known.row.response ?? stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
   return replayed(shown, quote !== undefined || isSamePayload(known.row.payload_hash ?? undefined, payloadHash))
 }
 
-async function bySequence(services: Services, caller: Caller, sequence: string) {
-  const row = await services.database.one<{ id: string }>(
+async function bySequence(database: Queryable, caller: Caller, sequence: string) {
+  const row = await database.one<{ id: string }>(
     'select id from conversions where sub_account_id = $1 and sequence_id = $2', [caller.subAccountId, sequence])
-  return row ? findConversion(services.database, caller, row.id) : null
+  return row ? findConversion(database, caller, row.id) : null
 }
 
-async function create(services: Services, caller: Caller, asked: Body, payloadHash: string): Promise<Reply> {
+async function create(services: Services, caller: Caller, asked: Body, payloadHash: string, admit: Admit): Promise<Reply> {
+  let response = ''
+  const answer = (row: NewConversion, order: OrderRow): string => {
+    response = stringifyJson(presentConversion(row, order, services.environment.now()))
+    return response
+  }
   const { from_asset: from, to_asset: to, amount, quote } = asked
   if (quote === undefined) {
     const missing = (['from_asset', 'to_asset', 'amount'] as const).find((field) => asked[field] === undefined)
@@ -62,28 +76,28 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
     const row = await bestConversion(services, caller, {
       from_asset: from as string, to_asset: to as string, amount: amount as string, accounts: asked.accounts,
     })
-    const order = await orderOf(services, caller, row, (tx, orderId) => insertConversion(
-      tx, caller, row, { orderId, sequenceId: asked.sequence_id ?? null, payloadHash }))
-    return { body: presentConversion({ ...row, order_id: order.id, payload_hash: payloadHash }, order, services.environment.now()) }
+    await orderOf(services, caller, row, admit, (tx, order) => insertConversion(
+      tx, caller, row, { orderId: order.id, sequenceId: asked.sequence_id ?? null, payloadHash, response: answer(row, order) }))
+    return { text: response }
   }
   const extra = (['from_asset', 'to_asset', 'amount', 'accounts', 'sequence_id'] as const).find((field) => asked[field] !== undefined)
   if (extra) throw new ApiError('INVALID_REQUEST', `${extra}: stands in the quote`, { field: extra })
   const { row } = await findConversion(services.database, caller, quote, 'quote')
   const late = () => new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', { field: 'quote' })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
-  const order = await orderOf(services, caller, row, async (tx, orderId) => {
+  await orderOf(services, caller, row, admit, async (tx, order) => {
     const taken = await tx.query(
-      'update conversions set order_id = $2 where id = $1 and order_id is null and expires_at > $3 returning 1',
-      [row.id, orderId, tx.now()])
+      'update conversions set order_id = $2, response = $4 where id = $1 and order_id is null and expires_at > $3 returning 1',
+      [row.id, order.id, tx.now(), answer(row, order)])
     if (taken.length === 0) throw late()
   })
-  return { body: presentConversion({ ...row, order_id: order.id }, order, services.environment.now()) }
+  return { text: response }
 }
 
 const orderOf = (
-  services: Services, caller: Caller, row: Pick<ConversionRow, 'account_id' | 'market' | 'side' | 'amount' | 'price'>,
-  also: Parameters<typeof makeOrder>[4],
+  services: Services, caller: Caller, row: Pick<ConversionRow, 'account_id' | 'market' | 'side' | 'amount' | 'price'>, admit: Admit,
+  also: (tx: Queryable, order: OrderRow) => Promise<void>,
 ) => makeOrder(services, caller, {
   exchange_account: row.account_id, market: row.market, side: row.side, type: 'limit', amount: showUnits(BigInt(row.amount)),
   price: showUnits(BigInt(row.price)), time_in_force: 'IOC',
-}, null, also)
+}, null, { admit, also })

@@ -6,8 +6,9 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
-import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { answeredTo, onceOnly } from '../http/replay.ts'
+import { endpoint, type Caller } from '../http/endpoint.ts'
+import { decidedOnce, type Admit } from '../http/once.ts'
+import { answeredTo } from '../http/replay.ts'
 import { decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
@@ -47,26 +48,23 @@ export const createOrder = endpoint({
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
   async handler({ services, caller, body }) {
     const payloadHash = hashPayload(body)
-    return onceOnly(
-      () => answeredTo(services.database, 'orders', caller.subAccountId, body.sequence_id, payloadHash),
-      () => create(services, caller, body, payloadHash),
+    return decidedOnce(
+      services.database, { scope: 'orders', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
+      (database) => answeredTo(database, 'orders', caller.subAccountId, body.sequence_id, payloadHash),
+      async (admit) => ({ text: (await makeOrder(services, caller, body, payloadHash, { admit })).response }),
     )
   },
 })
 
-async function create(services: Services, caller: Caller, body: OrderBody, payloadHash: string): Promise<Reply> {
-  const { response } = await makeOrder(services, caller, body, payloadHash, null)
-  return { text: response }
-}
-
 /**
  * Makes an order, which is sent as soon as it is committed.
- * @param also what else is written in that commit
+ * @param admit called first in that commit
+ * @param also what else is written in it
  * @throws ApiError that names the field
  */
 export async function makeOrder(
   services: Services, caller: Caller, body: OrderBody, payloadHash: string | null,
-  also: ((tx: Queryable, orderId: string) => Promise<void>) | null
+  { admit, also }: { admit: Admit; also?: (tx: Queryable, order: OrderRow) => Promise<void> }
 ): Promise<OrderRow & { response: string }> {
   checkBody(body)
   const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
@@ -85,6 +83,7 @@ export async function makeOrder(
   const quote = await quoteOrderFee(services, caller.workspaceId, market, terms)
   const id = services.environment.uuid()
   const made = await services.database.transaction(async (tx) => {
+    await admit(tx)
     // One that is being unlinked takes no more orders.
     await findAccount(tx, caller, account.id, 'exchange_account', true)
     const now = tx.now()
@@ -101,7 +100,7 @@ export async function makeOrder(
     const answer = stringifyJson(presentOrder(row))
     await tx.query('update orders set response = $2 where id = $1', [id, answer])
     await tellOrder(tx, row, 'order.created')
-    await also?.(tx, id)
+    await also?.(tx, row)
     await reserveOrderFee(tx, caller.workspaceId, id, quote)
     return { ...row, response: answer }
   })

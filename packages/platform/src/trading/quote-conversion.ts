@@ -15,6 +15,6 @@ export const quoteConversion = endpoint({
   async handler({ services, caller, body }) {
     const row = await bestConversion(services, caller, body)
     await insertConversion(services.database, caller, row, null)
-    return { body: presentConversion({ ...row, order_id: null, payload_hash: null }, null, services.environment.now()) }
+    return { body: presentConversion(row, null, services.environment.now()) }
   },
 })

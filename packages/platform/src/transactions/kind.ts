@@ -12,7 +12,7 @@ import { isForward, type TransactionRow } from '../engine/transaction.ts'
 import { post } from '../ledger/post.ts'
 import { platformFee } from '../prepaid-fee/fees.ts'
 import type { Purpose } from '../signing/sign.ts'
-import { awaitUnfreezing, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
+import { awaitUnfreezing, isUnfrozen, screenAgain, screenWithdrawal, startScreening } from './screening.ts'
 
 /** One that its caller's own request asks for, and no standing rule. */
 const isOwnPayment = (row: TransactionRow): boolean => row.request !== null && !isForward(row)
@@ -22,6 +22,7 @@ export const withdrawal: Kind<'WITHDRAWAL'> = {
   ...platformFee,
   steps: { CREATED: startScreening, SCREENING: screenWithdrawal, AML_HELD: awaitUnfreezing },
   heldBack: screenAgain,
+  mayBeShown: isUnfrozen,
   async refusal(_services, chain, { row, asset, amount }) {
     const refusal = await chain.refusal({ to: row.destination_id as string, tag: row.address_tag, amount, asset })
     return refusal && `${refusal.field}: ${refusal.reason}`

@@ -2,9 +2,9 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { State, TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
-import { advance } from '../engine/lease.ts'
+import { advance, wakeBuilding } from '../engine/lease.ts'
 import { addressKey, spaceOf } from '../aml/address-key.ts'
-import { clearedFor, confirmHits, frozenAmong, hold, isHeld, lockFreezing } from '../aml/frozen.ts'
+import { clearedFor, confirmHits, frozenAmong, hold, holdOffFreezing, isHeld, lockFreezing } from '../aml/frozen.ts'
 import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
 import { NO_WAIT, waitForProvider } from '../aml/waiting.ts'
@@ -14,16 +14,28 @@ const HELD_POLL_MS = 10 * 60_000
 
 const networkOf = (services: Services, row: TransactionRow) => services.networks.get(row.network).network
 
+/** Whether the receiver is not on the frozen list; nothing is put on it until the database transaction ends. */
+export async function isUnfrozen(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
+  await holdOffFreezing(tx, row.sub_account_id as string)
+  return (await freezesOf(services, tx, row)).length === 0
+}
+
+const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
+  const network = networkOf(services, row)
+  return frozenAmong(database, {
+    subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
+    keys: [addressKey(network, row.destination_id as string)],
+  })
+}
+
 /** What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent answer of the provider. */
 async function isClear(services: Services, row: TransactionRow): Promise<boolean> {
   const network = networkOf(services, row)
   const address = row.destination_id as string
   const subAccountId = row.sub_account_id as string
   if (services.aml.sanctions.has(network, address)) return false
+  if ((await freezesOf(services, services.database, row)).length > 0) return false
   const key = addressKey(network, address)
-  if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) {
-    return false
-  }
   const policy = await readPolicy(services.database, subAccountId)
   if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
   const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
@@ -83,8 +95,8 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
 
 /**
  * Screens a transfer once more, before it is built and right before it is signed. True: it was sent back to SCREENING, and
- * the caller does nothing more with it. A transfer that was not shown to a node gives its number in the account's order
- * back, or every later one would wait with it.
+ * the caller does nothing more with it. A transfer that was not shown to a node gives its number in the account's order, or its
+ * coins, back, or every later one would wait with it.
  */
 export async function screenAgain(services: Services, row: TransactionRow): Promise<boolean> {
   // A new transfer was screened a moment ago.
@@ -99,17 +111,20 @@ export async function screenAgain(services: Services, row: TransactionRow): Prom
   return true
 }
 
-/** Takes the unsigned transaction back where no node has seen it; the account's next transfer takes its number. */
+/** Takes the unsigned transaction back where no node has seen it; the next transfer takes its number, or its coins. */
 async function unbuild(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
-  // Only chains that number an account's transactions make later ones wait for this one.
-  if (!services.networks.get(row.network).nextNonce) return false
-  if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
-  const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>(
-    'select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id]
+  // Only where an account's transactions are numbered, or a wallet is coins, later ones wait for this one, or for its change.
+  const { nextNonce, coins } = services.networks.get(row.network)
+  if (!nextNonce && !coins) return false
+  if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
+  const chain = await tx.query<{ id: string; state: string; shown_at: Date | null; account: string | null }>(
+    'select id, state, shown_at, account from chain_transactions where transaction_id = $1 for update', [row.id]
   )
   const [built, more] = chain
   if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
-  await tx.query(`delete from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+  await tx.query('update utxos set spent_by = null where spent_by = $1', [built.id])
+  await tx.query('delete from chain_transactions where id = $1', [built.id])
   await wakeNextNonce(tx, row.network, built)
+  if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.wallet_id)
   return true
 }

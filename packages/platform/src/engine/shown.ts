@@ -1,0 +1,38 @@
+import type { UnsignedTransaction } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import { advance, LeaseLost } from './lease.ts'
+import type { Services } from './services.ts'
+import type { TransactionRow } from './transaction.ts'
+
+/** Whether nothing speaks against showing a transaction to the nodes. Before every other lock of the commit that notes it. */
+export async function mayBeShown(services: Services, tx: Queryable, row: TransactionRow): Promise<boolean> {
+  return await services.kinds[row.kind].mayBeShown?.(services, tx, row) ?? true
+}
+
+/** One that may not be shown yet: its kind is asked at once what is to become of it. */
+export async function turnBack(tx: Queryable, row: TransactionRow): Promise<null> {
+  await advance(tx, row, { run_in_ms: 0 })
+  return null
+}
+
+/** Notes that a transaction without a number is shown to the nodes from now on; null where it may not be. */
+export async function showAlone(
+  services: Services, row: TransactionRow, built: { id: string; unsigned: UnsignedTransaction }
+): Promise<UnsignedTransaction | null> {
+  return services.database.transaction(async (tx) => {
+    const isAllowed = await mayBeShown(services, tx, row)
+    const chain = await tx.one<{ shown_at: Date | null }>(
+      `select c.shown_at from chain_transactions c join transactions t on t.id = c.transaction_id
+       where c.id = $1 and c.state = 'BUILT' and t.lease_token = $2 for update of c`, [built.id, row.lease_token])
+    if (!chain) throw new LeaseLost(row.id)
+    if (chain.shown_at !== null) return built.unsigned
+    if (!isAllowed) return turnBack(tx, row)
+    await noteShown(tx, built.id)
+    return built.unsigned
+  })
+}
+
+/** A node may have signed it from this commit on, whatever becomes of this process. */
+export async function noteShown(tx: Queryable, id: string): Promise<void> {
+  await tx.query('update chain_transactions set shown_at = $2 where id = $1 and shown_at is null', [id, tx.now()])
+}

@@ -1,0 +1,60 @@
+import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
+import type { ErrorCode } from '../errors.ts'
+
+export interface User { apiKey: string; privateKey: string; name: string }
+
+/** What the demo's calls are made with; a test has its own. */
+export interface Means {
+  fetch: typeof fetch
+  clock: () => number
+  sleep: (ms: number) => Promise<unknown>
+  say: (text: string) => void
+}
+
+/** The one error at which nothing was done and that goes by itself: another 503 may come after something was written. */
+const PASSES: ErrorCode = 'NETWORK_UNAVAILABLE'
+/** On a busy machine the local chains need their time to start. */
+const PATIENCE_MS = 180_000
+/** Where an answer does not say when to come again. */
+const AGAIN_MS = 5000
+
+/** Numbers stay the text they were: nothing is rounded on the way to the screen. */
+function plain(value: unknown): unknown {
+  if (value instanceof JsonNumber) return value.text
+  if (Array.isArray(value)) return value.map(plain)
+  if (typeof value === 'object' && value !== null) {
+    return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, plain(inner)]))
+  }
+  return value
+}
+
+/** Seconds as `Retry-After` names them. */
+function waitOf(response: Response): number {
+  const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
+  return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : AGAIN_MS
+}
+
+/**
+ * One request to the API, signed where a user asks; asked again for some minutes while a chain is not reached.
+ * @throws Error with status and message of any other refusal
+ */
+export async function callApi<T>(
+  { fetch, clock, sleep, say }: Means, base: string, user: User | null, method: string, path: string, body?: unknown
+): Promise<T> {
+  const text = body === undefined ? '' : JSON.stringify(body)
+  const until = clock() + PATIENCE_MS
+  for (;;) {
+    const headers = user ? requestHeaders(
+      await signRequest({ apiKey: user.apiKey, privateKey: user.privateKey, method, uri: path, body: text }), user.apiKey
+    ) : {}
+    const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
+    const answer = plain(parseJson(await response.text())) as T & { message?: string; code?: string }
+    if (response.ok) return answer
+    const wait = waitOf(response)
+    if (response.status !== 503 || answer.code !== PASSES || clock() + wait > until) {
+      throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
+    }
+    say(`${method} ${path}: ${answer.message ?? ''}; asked again in ${wait / 1000} s`)
+    await sleep(wait)
+  }
+}
