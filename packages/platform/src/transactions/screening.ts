@@ -21,11 +21,11 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   const subAccountId = row.sub_account_id as string
   if (services.aml.sanctions.has(network, address)) return false
   const key = addressKey(network, address)
-  if ((await frozenAmong(services.database, { subAccountId, transactionId: row.id, space: spaceOf(network), keys: [key] })).length > 0) {
+  if ((await frozenAmong(services.database, row, { space: spaceOf(network), keys: [key] })).length > 0) {
     return false
   }
-  const policy = await readPolicy(services.database, subAccountId)
-  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
+  const policy = await readPolicy(services.database, row.workspace_id, subAccountId)
+  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row)).has(key)) return true
   const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
   return level === null || (level !== undefined && !policy.risk_levels.includes(level))
 }
@@ -46,14 +46,8 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
     const hits = await screen(services, row, network, 'withdrawal', parties)
     held = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, row.sub_account_id as string)
-      const all = await confirmHits(
-        tx,
-        {
-          subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
-          keys: [addressKey(network, row.destination_id as string)],
-        },
-        hits
-      )
+      const keys = [addressKey(network, row.destination_id as string)]
+      const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
         return false
@@ -74,7 +68,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
 export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    const is = await isHeld(tx, row.id)
+    const is = await isHeld(tx, row)
     await advance(tx, row, is ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     return is
   })
@@ -105,11 +99,13 @@ async function unbuild(services: Services, tx: Queryable, row: TransactionRow): 
   if (!services.networks.get(row.network).nextNonce) return false
   if (row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
   const chain = await tx.query<{ state: string; shown_at: Date | null; account: string | null }>(
-    'select state, shown_at, account from chain_transactions where transaction_id = $1', [row.id]
+    'select state, shown_at, account from chain_transactions where workspace_id = $2 and transaction_id = $1', [row.id, row.workspace_id]
   )
   const [built, more] = chain
   if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
-  await tx.query(`delete from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
-  await wakeNextNonce(tx, row.network, built)
+  await tx.query(`delete from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`, [
+    row.id, row.workspace_id,
+  ])
+  await wakeNextNonce(tx, row, built)
   return true
 }
