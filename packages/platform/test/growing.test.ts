@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { STILL_BUILT } from '../src/engine/stale.ts'
 import { useDatabase } from './deposits-support.ts'
-import { GLOBAL, HOT, namesWorkspace, textsIn, UNNAMED, writtenOfHot } from './workspace-first.ts'
+import {
+  GLOBAL, HOT, INDEXES, looksById, namesWorkspace, nodesOf, notByWorkspace, textsIn, UNNAMED, writtenOfHot, type Index, type Plan,
+} from './workspace-first.ts'
 
 /** What docs/production/growing.md says of tables and lists is what the database has. */
 
@@ -92,7 +95,6 @@ const LISTS = {
   wallets: 'workspace_id = $1 and sub_account_id = $1',
 } as const
 
-interface Plan { 'Node Type': string; 'Index Cond'?: string; 'Plans'?: Plan[] }
 
 test('each list is read by an index that begins with its owner: nothing is gone through whole, and nothing sorted', async () => {
   assert.deepEqual(namesIn('lists'), Object.keys(LISTS).sort())
@@ -116,4 +118,29 @@ test('each list is read by an index that begins with its owner: nothing is gone 
     const column = /^(\w+)/.exec(rest)?.[1] as string
     assert.ok(nodes.some((node) => node['Index Cond']?.includes(`${column} =`)), `${table}: ${JSON.stringify(nodes)}`)
   }
+})
+
+test('each statement that names the workspace is answered by an index that begins with it, and a look by id by the primary key', async () => {
+  const indexes = await database.get().query<Index>(INDEXES)
+  const whole = writtenOfHot().filter((each) => namesWorkspace(each) && /^(?:select|update|delete|insert|with) /.test(each.text))
+    .map(({ file, text }) => ({ file, text: text.replace('${STILL_BUILT}', STILL_BUILT) }))
+    .filter(({ file, text }) => file.endsWith('.ts') && !text.includes('${'))
+  assert.ok(whole.length > 180, `only ${whole.length} statements stand as a whole`)
+  const [found, looks]: [string[], string[]] = [[], []]
+  await database.get().transaction(async (tx) => {
+    for (const option of ['enable_seqscan', 'enable_hashjoin', 'enable_mergejoin']) await tx.query(`set local ${option} = off`)
+    for (const { file, text } of whole) {
+      const [row] = await tx.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(`explain (generic_plan, format json) ${text}`)
+      const plan = row?.['QUERY PLAN'][0]?.Plan as Plan
+      found.push(...notByWorkspace(plan, indexes).map((name) => `${name}: ${file}: ${text}`))
+      const table = looksById(text)
+      if (table === null) continue
+      looks.push(table)
+      const by = nodesOf(plan).filter((node) => node['Relation Name'] === table && node['Index Name'] !== undefined)
+      const name = by[0]?.['Index Name']
+      if (name !== `${table}_pkey`) found.push(`${name}, not the primary key: ${file}: ${text}`)
+    }
+  })
+  assert.deepEqual(found, [])
+  assert.ok(looks.length > 35, `only ${looks.length} looks by id`)
 })

@@ -122,3 +122,39 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'staking/watch-releasable.ts': [2, QUEUE],
   'transactions/find-transaction.ts': [1, 'whether an id is another workspace’s: 403'],
 }
+
+/** A node of a plan, as EXPLAIN tells it. */
+export interface Plan { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; 'Index Cond'?: string; Plans?: Plan[] }
+
+export const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
+
+/** An index: its table, and the first of its columns. */
+export interface Index { name: string; of: string; first: string | null }
+
+export const INDEXES = `select i.relname "name", t.relname "of", a.attname "first" from pg_index x
+  join pg_class i on i.oid = x.indexrelid join pg_class t on t.oid = x.indrelid
+  left join pg_attribute a on a.attrelid = t.oid and a.attnum = x.indkey[0] where t.relnamespace = 'public'::regnamespace`
+
+const IS_HOT: ReadonlySet<string> = new Set(HOT)
+const IS_GLOBAL: ReadonlySet<string> = new Set(GLOBAL)
+/** By a lease's random token, and by an id as text where the workspace is named beside it. */
+const BY_VALUE: ReadonlySet<string> = new Set(['transactions_leased', 'transactions_text'])
+
+/** Of a plan, what reads a hot table otherwise than by an index that begins with the workspace, or by one that is unique over all. */
+export const notByWorkspace = (plan: Plan, indexes: readonly Index[]): string[] => nodesOf(plan).flatMap((node) => {
+  const { 'Node Type': kind, 'Relation Name': table, 'Index Name': name } = node
+  if (kind === 'Seq Scan') return table !== undefined && IS_HOT.has(table) ? [table] : []
+  const index = indexes.find((each) => each.name === name)
+  if (!index || !IS_HOT.has(index.of) || index.first === 'workspace_id' || IS_GLOBAL.has(index.name) || BY_VALUE.has(index.name)) return []
+  return [index.name]
+})
+
+/**
+ * The hot table that a statement looks up by a row's id; null: it is no such look, or by a lease's token, which is one row's too. Of
+ * frozen addresses and rules few are in force, and an index knows those.
+ */
+export function looksById(text: string): string | null {
+  const [, table] = /\b(?:update|from) (\w+)(?: set [^()]*| t)? where (?:t\.)?workspace_id = \$\d+ and (?:t\.)?id = \$\d+/.exec(text) ?? []
+  if (table === undefined || /\blease_token = \$/.test(text) || table === 'frozen_addresses' || table === 'forward_rules') return null
+  return IS_HOT.has(table) ? table : null
+}

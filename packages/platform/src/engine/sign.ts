@@ -9,7 +9,7 @@ import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
-import { rebuildStale, returnToEarlier } from './stale.ts'
+import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
 export const UNAVAILABLE_RETRY_MS = 2000
@@ -49,7 +49,7 @@ export async function noteSigned(
 ): Promise<void> {
   await tx.query(
     `update chain_transactions set state = 'SIGNED', signed = $2, hash = $3, signed_by = $4
-     where workspace_id = $5 and id = $1 and state = 'BUILT'`,
+     where workspace_id = $5 and id = $1 and ${STILL_BUILT}`,
     [id, signed.raw, signed.hash, nodes, workspace])
 }
 

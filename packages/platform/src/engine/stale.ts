@@ -4,6 +4,12 @@ import { nothingExcludes } from './expiry.ts'
 import type { TransactionRow } from './transaction.ts'
 
 /**
+ * Of a row of `chain_transactions` that is looked up by its id, in SQL: as `state = 'BUILT'`, so that PostgreSQL does not look for it among
+ * all that are built, of which an index knows few while a table is young.
+ */
+export const STILL_BUILT = `coalesce(state, '') = 'BUILT'`
+
+/**
  * Builds an unsigned transaction again, with a new end of its life, where it has waited for the nodes too long to be
  * sent in time. Answers true then. Nodes that have begun to sign the first refuse the second: nothing is paid twice.
  */
@@ -15,7 +21,7 @@ export async function rebuildStale(services: Services, row: TransactionRow, buil
   if (!nothingExcludes(chain) || built.valid_until === null || (row.plan.earlier ?? null) !== null) return false
   if (!await chain.isStale?.(Number(built.valid_until))) return false
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1 and state = 'BUILT'`, [
+    await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1 and ${STILL_BUILT}`, [
       built.id, row.workspace_id,
     ])
     // A transfer that has taken fuel from the tank keeps its plan: fees are not planned a second time.
