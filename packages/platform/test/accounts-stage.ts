@@ -132,8 +132,8 @@ export const opened = ({ network }: Chain, { unsigned }: Built) => decode(regist
 export async function write({ row }: Task, chosen: Built, state: string, hash: string | null = null): Promise<void> {
   const { unsigned, account, nonce, validUntil } = chosen
   await database.get().query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, valid_until, hash)
-     values ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9)`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, valid_until, hash, workspace_id)
+     values ($1, $2, $3, $4, $5, $6, $7, 0, $8, $9, (select workspace_id from transactions where id = $2))`,
     [randomUUID(), row.id, row.network, state, account, nonce?.toString() ?? null, JSON.stringify(unsigned), validUntil, hash])
 }
 

@@ -84,6 +84,9 @@ class World {
     this.subAccount = (await database.one<{ id: string }>(`insert into sub_accounts (workspace_id, name, path_index) values ($1, 'main', 1) returning id`, [this.workspace]))!.id
     this.wallet = (await database.one<{ id: string }>(`insert into wallets (workspace_id, sub_account_id, asset, network) values ($1, $2, 'ETH', 'ETH') returning id`, [this.workspace, this.subAccount]))!.id
     await database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`, [this.apiKey, this.subAccount])
+    await database.query(
+      `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 0, 'omnibus')`,
+      [`of ${this.workspace}`, this.workspace, this.subAccount])
   }
 
   async create(kind: 'WITHDRAWAL' | 'DEPOSIT', party: string): Promise<void> {
@@ -94,7 +97,7 @@ class World {
       `insert into transactions (id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee_asset, source_type, source_id, destination_type, destination_id, state, status, created_at)
        values ($1, $2, $3, $4, $5, 'ETH', 'ETH', 5, 'ETH', 'X', $6, 'X', $7, $8, 'pending', $9)`,
       [id, kind, this.workspace, this.subAccount, this.wallet, out ? OMNIBUS : party, out ? party : OMNIBUS, out ? 'CREATED' : 'SCREENING', new Date(this.now)])
-    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0)`, [id, OMNIBUS, party, id])
+    if (!out) await database.query(`insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete, block_height, block_hash, asset, amount, occurrence, workspace_id) values ($1, 'ETH', $4, -1, $2, $3, jsonb_build_array($3::text), true, 1, 'x', 'ETH', 5, 0, $5)`, [id, `of ${this.workspace}`, party, id, this.workspace])
   }
 
   async row(id: string): Promise<TransactionRow> {
@@ -137,8 +140,9 @@ class World {
   async save(levels: RiskLevel[], deposits: boolean, withdrawals: boolean): Promise<void> {
     this.policy = { levels, deposits, withdrawals }
     await database.query(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at) values ($1, 'CHAINALYSIS', $2, $3, $4, $5, $6)
-       on conflict (sub_account_id) do update set risk_levels = excluded.risk_levels, screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
+      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
+       values ((select workspace_id from sub_accounts where id = $1), $1, 'CHAINALYSIS', $2, $3, $4, $5, $6)
+       on conflict (workspace_id, sub_account_id) do update set risk_levels = excluded.risk_levels, screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at`,
       [this.subAccount, sealToken(this.services, this.subAccount, 'key'), levels, deposits, withdrawals, new Date(this.now)])
   }
 
@@ -244,7 +248,8 @@ test('a flag that comes up right before signing gives the nonce back, and the tr
   for (let count = 0; count < 3; count++) await world.step(id)
   assert.equal((await world.row(id)).state, 'SIGNING')
   await database.query(`update transactions set attempts = 0 where id = $1`, [id])
-  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max) values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1)`, [randomUUID(), id, randomUUID()])
+  await database.query(`insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{}', 1, (select workspace_id from transactions where id = $2))`, [randomUUID(), id, randomUUID()])
   world.truth.set(to, 'SEVERE')
   world.now += TEN_MINUTES_MS + 1000
   for (const state of ['SCREENING', 'AML_HELD']) {

@@ -188,8 +188,8 @@ async function waitingTransfer(): Promise<string> {
   })
   await database.query(`update transactions set state = 'BROADCASTING' where id = $1`, [id])
   await database.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, hash, signed)
-       values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x')`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, hash, signed, workspace_id)
+       values ($1, $2, 'ETH', 'SIGNED', 'x', 0, $3, 1, '0x1', '0x', (select workspace_id from transactions where id = $2))`,
     [randomUUID(), id, JSON.stringify(unsigned)],
   )
   return id

@@ -123,7 +123,8 @@ test('a replacement’s fee rate is a number like every other', async () => {
   const made = await create()
   for (const rate of ['60', '012.5', null]) {
     await api.database.query(
-      `insert into replacements (id, transaction_id, kind, state, fee_rate) values ($1, $2, 'SPEED_UP', 'DONE', $3)`,
+      `insert into replacements (id, transaction_id, kind, state, fee_rate, workspace_id)
+     values ($1, $2, 'SPEED_UP', 'DONE', $3, (select workspace_id from transactions where id = $2))`,
       [randomUUID(), made.id, rate]
     )
   }

@@ -78,8 +78,8 @@ async function transfer(family: FamilyName, feeCap?: string) {
     await database
       .get()
       .query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height)
-         values ($1, $2, 0, $3, $4, $5, 0, 'deposit', true, 1)`,
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, workspace_id)
+         values ($1, $2, 0, $3, $4, $5, 0, 'deposit', true, 1, (select workspace_id from wallets where id = $4))`,
         [code, txid, own, alice.wallets[asset], HELD.toString()]
       )
   }

@@ -226,7 +226,7 @@ export class World {
         'insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, $5, $6)',
         [code, address, workspace, subAccount, index, index === 0 ? 'omnibus' : 'deposit']
       )
-      await this.database.query('insert into wallet_addresses (wallet_id, network, address, address_tag) values ($1, $2, $3, $4)', [
+      await this.database.query('insert into wallet_addresses (wallet_id, network, address, address_tag, workspace_id) select $1, $2, $3, $4, workspace_id from wallets where id = $1', [
         wallets[this.assets[0]],
         code,
         address,
@@ -239,8 +239,8 @@ export class World {
   /** Switches the screening of deposits on. */
   async screenDeposits(tenant: Tenant): Promise<void> {
     await this.database.query(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
-       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3)`,
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at, workspace_id)
+       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', true, false, $3, (select workspace_id from sub_accounts where id = $1))`,
       [tenant.subAccount, sealToken(this.services, tenant.subAccount, 'key'), new Date(this.now)]
     )
   }

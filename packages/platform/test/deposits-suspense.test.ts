@@ -51,7 +51,7 @@ test('one that waits for its wallet is confirmed when the wallet is made', async
   const wallet = { id: alice.wallets['XRP'] as string, asset: 'XRP', status: 'active', created_at: new Date(), network: 'XRP' }
   await database
     .get()
-    .transaction((tx) => creditWaitingDeposits(world.services, tx, alice.subAccount, wallet as Parameters<typeof creditWaitingDeposits>[3]))
+    .transaction((tx) => creditWaitingDeposits(world.services, tx, { workspaceId: alice.workspace, subAccountId: alice.subAccount }, wallet as Parameters<typeof creditWaitingDeposits>[3]))
   assert.deepEqual(await shown(world), { status: 'confirmed', sub: 'CREDITED', isConfirmedAt: true })
   assert.deepEqual((await events()).slice(before.length), ['deposit.confirmed'])
 })

@@ -35,8 +35,8 @@ async function expired(family: FamilyName, client: Record<string, unknown>) {
   await database
     .get()
     .query(
-      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until)
-       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000)`,
+      `insert into chain_transactions (id, transaction_id, network, state, account, unsigned, signed, hash, fee_max, valid_until, workspace_id)
+       values ($1, $2, $3, 'SIGNED', $4, '{"bytes":"00ff","inputs":[]}', 'aa', 'ours', 1, 1000, (select workspace_id from transactions where id = $2))`,
       [randomUUID(), id, world.network.code, alice.omnibus]
     )
   const step = async () => {

@@ -113,8 +113,8 @@ class Stage {
       this.#made.set(txid, bytes)
     }
     await database.get().query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, spent_by)
-       values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6)`,
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, spent_by, workspace_id)
+       values ($1, $2, 0, $3, $4, $5, 5, 'deposit', true, 1, $6, (select workspace_id from wallets where id = $4))`,
       [network.code, txid, this.own, this.wallet, value.toString(), o.spentBy ?? null])
     return txid
   }
@@ -144,8 +144,9 @@ class Stage {
   async write(row: TransactionRow, built: Built, state: 'BUILT' | 'SIGNED' | 'EXPIRED'): Promise<Waiting> {
     const [id, hash] = [randomUUID(), state === 'BUILT' ? null : createHash('sha256').update(built.unsigned.bytes).digest('hex')]
     await database.get().query(
-      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, attempt)
-       values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions where transaction_id = $2))`,
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, attempt, workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, (select count(*) + 1 from chain_transactions where transaction_id = $2),
+       (select workspace_id from transactions where id = $2))`,
       [id, row.id, row.network, state, JSON.stringify(built.unsigned), `${built.worst}`, hash])
     for (const { txid, vout } of built.coins ?? []) {
       await database.get().query('update utxos set spent_by = $3 where txid = $1 and vout = $2 and spent_by is null', [txid, vout, id])
@@ -226,8 +227,8 @@ for (const family of FAMILIES) {
     stage.asked = []
     assert.equal(await stage.chain.coins?.previous(txid, signed), shown)
     await database.get().query(
-      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed)
-       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5)`, [randomUUID(), row.id, row.network, txid, signed])
+      `insert into chain_transactions (id, transaction_id, network, state, unsigned, fee_max, hash, signed, workspace_id)
+       values ($1, $2, $3, 'SIGNED', '{}', 1, $4, $5, (select workspace_id from transactions where id = $2))`, [randomUUID(), row.id, row.network, txid, signed])
     assert.equal(await stage.chain.coins?.previous(txid), shown)
     assert.deepEqual(stage.asked, [])
   })
@@ -331,8 +332,8 @@ test('utxo: a replacement spends all coins of what waits, and what is held never
   const next = await stage.transfer()
   const spender = await stage.write(next, { ...built, coins: [] }, 'BUILT')
   await database.get().query(
-    `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by)
-     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4)`, [waiting[0]?.hash, stage.change, stage.wallet, spender.id])
+    `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
+     values ('BTC', $1, 1, $2, $3, 1, 1, 'change', true, $4, (select workspace_id from wallets where id = $3))`, [waiting[0]?.hash, stage.change, stage.wallet, spender.id])
   assert.deepEqual(await stage.build(prepared), { kind: 'fail', reason: `transfer ${next.id} spends its change already` })
 })
 

@@ -105,14 +105,15 @@ class Story {
   async open(): Promise<void> {
     const { services } = this.stage
     await this.stage.open()
-    const { apiKey, subAccountId } = this.stage.caller
+    const { apiKey, subAccountId, workspaceId } = this.stage.caller
     const { environment } = services
     await database.get().query(
       `insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', '')`, [apiKey, subAccountId])
     await database.get().query(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
-       values ($1, 'CHAINALYSIS', $2, '{SEVERE}', false, true, $3)`,
-      [subAccountId, sealToken(services, subAccountId, 'key'), new Date(environment.now() - 1000)])
+      `insert into aml_settings (workspace_id, sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals,
+         updated_at)
+       values ($4, $1, 'CHAINALYSIS', $2, '{SEVERE}', false, true, $3)`,
+      [subAccountId, sealToken(services, subAccountId, 'key'), new Date(environment.now() - 1000), workspaceId])
   }
 
   /** Another transfer to the same address, whose screening freezes it. */
@@ -132,11 +133,10 @@ class Story {
 
   isFrozen = async (): Promise<boolean> => {
     const { network } = this.stage.services.networks.get(this.stage.place.code)
-    const asked = {
-      subAccountId: this.stage.caller.subAccountId, transactionId: randomUUID(), space: spaceOf(network),
-      keys: [addressKey(network, this.stage.place.to)],
-    }
-    return (await frozenAmong(database.get(), asked)).length > 0
+    const { subAccountId, workspaceId } = this.stage.caller
+    const nobody = { id: randomUUID(), workspace_id: workspaceId, sub_account_id: subAccountId }
+    const asked = { space: spaceOf(network), keys: [addressKey(network, this.stage.place.to)] }
+    return (await frozenAmong(database.get(), nobody, asked)).length > 0
   }
 
   /** An address that nobody freezes. */

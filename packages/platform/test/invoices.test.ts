@@ -206,8 +206,8 @@ test('a payer may look at ten assets, and the addresses of an invoice are bounde
   const stage = await open()
   const { inv_id: id } = await stage.create({ fiat: 'USD', fiat_amount: 100 })
   await stage.database.query(
-    `insert into invoice_offers (invoice_id, asset, network, position, amount, confirmations, address)
-     select $1, name, 'X', 100 + n, 1, 0, 'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
+    `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, confirmations, address)
+     select (select workspace_id from invoices where id = $1), $1, name, 'X', 100 + n, 1, 0, 'x' || n from unnest($2::text[]) with ordinality as a(name, n)`,
     [id, registry.assets.filter(({ network }) => network !== 'ETH').slice(0, CHOICES_MAX - 1).map(({ asset_name }) => asset_name)])
   await stage.choose(id, 'USDT_ETH')
   await assert.rejects(stage.choose(id, 'ETH'), refused('INVOICE_CLOSED', /10 assets were chosen/))

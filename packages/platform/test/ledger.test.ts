@@ -26,13 +26,13 @@ before(async () => {
 /** Below zero these may be, as they stand for what is outside. */
 const UNBOUND: readonly AccountKind[] = ['chain', 'fees']
 const account = fc.record({
-  place: fc.nat(3), asset: fc.constantFrom('ETH', 'USDT_ETH'), kind: fc.constantFrom<AccountKind>('available', 'reserved', 'chain'),
+  place: fc.nat(1), asset: fc.constantFrom('ETH', 'USDT_ETH'), kind: fc.constantFrom<AccountKind>('available', 'reserved', 'chain'),
   address: fc.constantFrom(null, '0xa', '0xb'),
 })
 const amount = fc.constantFrom(-3n, -1n, 0n, 1n, 2n, 3n)
 /** Most are made to balance, of which some lie in one account alone. */
 const entry = fc.record({
-  kind: fc.constantFrom('reserve', 'settle'), reference: fc.nat(30), overdraw: fc.boolean(), isBalanced: fc.integer({ min: 0, max: 5 }),
+  home: fc.nat(1), kind: fc.constantFrom('reserve', 'settle'), reference: fc.nat(30), overdraw: fc.boolean(), isBalanced: fc.integer({ min: 0, max: 5 }),
   postings: fc.array(fc.record({ account, amount }), { minLength: 1, maxLength: 4 }), outside: account,
 })
 
@@ -45,24 +45,27 @@ class Model {
 
   /** @returns what `post` should answer, or throw */
   post(kind: string, reference: string, postings: readonly (Account & { amount: bigint })[], overdraw: boolean): boolean | RegExp {
-    if (this.posted.has(`${kind} ${reference}`)) return false
+    const name = `${postings[0]?.workspace} ${kind} ${reference}`
+    if (this.posted.has(name)) return false
     const sums = new Map<string, bigint>()
     const moved = new Map<string, { account: Account; amount: bigint }>()
     for (const { amount: by, ...each } of postings) {
       sums.set(each.asset, (sums.get(each.asset) ?? 0n) + by)
       moved.set(nameOf(each), { account: each, amount: (moved.get(nameOf(each))?.amount ?? 0n) + by })
     }
-    if ([...sums.values()].some((sum) => sum !== 0n)) return /does not balance/
+    const isUnbalanced = [...sums.values()].some((sum) => sum !== 0n)
     const after = [...moved].filter(([, { amount: by }]) => by !== 0n).map(([name, { account: each, amount: by }]) => {
       const known = this.balances.get(name)
       const balance = (known?.balance ?? 0n) + by
       return [name, { account: each, balance, overdrawn: ((known?.overdrawn ?? false) || overdraw) && balance < 0n }] as const
     })
-    if (after.some(([, { account: { kind: what }, balance, overdrawn }]) => balance < 0n && !overdrawn && !UNBOUND.includes(what))) {
-      return /ledger_not_negative/
-    }
-    for (const [name, each] of after) this.balances.set(name, each)
-    this.posted.add(`${kind} ${reference}`)
+    const isBelow = after.some(([, { account: { kind: what }, balance, overdrawn }]) => balance < 0n && !overdrawn && !UNBOUND.includes(what))
+    // Whichever is found first, in the order of the accounts.
+    if (isUnbalanced && isBelow) return /does not balance|ledger_not_negative/
+    if (isUnbalanced) return /does not balance/
+    if (isBelow) return /ledger_not_negative/
+    for (const [place, each] of after) this.balances.set(place, each)
+    this.posted.add(name)
     return true
   }
 }
@@ -72,7 +75,9 @@ test('what is posted balances, once, in its own account, and never below zero bu
     const model = new Model()
     const run = randomUUID()
     for (const each of entries) {
-      const at = ({ place, ...rest }: typeof each.outside): Account => ({ ...places[place] as typeof places[0], ...rest })
+      const at = ({ place, ...rest }: typeof each.outside): Account => ({
+        ...places[each.home * 2 + place] as typeof places[0], ...rest,
+      })
       const postings: (Account & { amount: bigint })[] = each.postings.map((one) => ({ ...at(one.account), amount: one.amount }))
       if (each.isBalanced > 0) {
         for (const asset of ['ETH', 'USDT_ETH'] as const) {
@@ -129,4 +134,20 @@ test('a wallet can send what it holds above its chain’s reserve, and what is l
       [wallet, 'ETH', 'available'])
     assert.deepEqual(free, [], 'nobody else takes of it meanwhile')
   })
+})
+
+test('an entry is of one workspace: the code refuses one of two, and PostgreSQL refuses a posting, a wallet or a parent of another', async () => {
+  const [first, , second] = places as [typeof places[0], typeof places[0], typeof places[0]]
+  const wallet = places[1]?.wallet as string
+  const of = (place: typeof first, amount: bigint): Posting => ({ workspace: place.workspace, asset: 'ETH', kind: 'chain', amount })
+  await assert.rejects(post(database(), 'settle', 'of two', [of(first, 1n), of(second, -1n)]), /is of two workspaces/)
+  const postings = JSON.stringify([
+    { wallet, asset: 'ETH', kind: 'available', amount: '1' }, { asset: 'ETH', kind: 'chain', amount: '-1' },
+  ])
+  await assert.rejects(
+    database().query('select ledger_post($1, $2, $3, $4)', [second.workspace, 'settle', 'of another', postings]), /ledger_accounts_wallet/)
+  await assert.rejects(database().query(
+    `insert into transactions (id, kind, workspace_id, wallet_id, asset, network, amount, fee_asset, source_type, destination_type, state, status)
+     values (gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'ETH', 'ETH', 1, 'ETH', 'X', 'X', 'CREATED', 'pending')`,
+    [second.workspace, wallet]), /transactions_wallet/)
 })

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { call, fundedWallet, terminal, TestPlatform, transferBody, type Transfer } from './harness.ts'
+import { INDEXES, looksById, namesWorkspace, nodesOf, notByWorkspace, type Index, type Plan } from './workspace-first.ts'
 
 /**
  * Every statement that a platform sends while it works and answers, those of its loops and inside its functions too, as PostgreSQL
@@ -25,7 +26,6 @@ const SMALL = new Set([
 /** Indices that hold only what is under way. */
 const SHORT = /_(work|due|open|waiting|unpublished|deep|pending|unplaced|unsigned|unfinished|expiring|tank_deposits|network_state|leased|fresh|again)$/
 
-interface Plan { 'Node Type': string; 'Relation Name'?: string; 'Index Name'?: string; 'Index Cond'?: string; Plans?: Plan[] }
 interface Explained { 'Query Text': string; Plan: Plan }
 
 /** The plans in a server's log. */
@@ -35,8 +35,6 @@ function plansIn(log: string): Explained[] {
     return at === -1 ? [] : [JSON.parse(entry.slice(at + 'plan:\n'.length).replaceAll(/^\t/gm, '')) as Explained]
   })
 }
-
-const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)]
 
 /** What a plan reads from end to end. */
 const wholes = ({ Plan: plan }: Explained): string[] => nodesOf(plan).flatMap((node) => {
@@ -96,4 +94,21 @@ test('no statement of a transfer, a deposit, the lists and the loops reads a tab
     [`${whole}: ${explained['Query Text'].replaceAll(/\s+/g, ' ').slice(0, 700)}`, whole]
   ))))
   assert.deepEqual([...found.keys()].sort(), [])
+})
+
+test('each of them that names the workspace was answered by an index that begins with it, and a look by id by the primary key', async () => {
+  const indexes = await platform.database.query<Index>(INDEXES)
+  const plans = plansIn(readFileSync(join(platform.home, 'postgres.log'), 'utf8'))
+    .map(({ 'Query Text': text, Plan: plan }) => ({ text: text.replaceAll(/\s+/g, ' ').trim(), plan }))
+    .filter(({ text }) => namesWorkspace({ file: '', text }))
+  assert.ok(new Set(plans.map(({ text }) => text)).size > 60, `only ${plans.length} plans`)
+  const found = new Set(plans.flatMap(({ text, plan }) => notByWorkspace(plan, indexes).map((name) => `${name}: ${text}`)))
+  assert.deepEqual([...found], [])
+  const looks = plans.flatMap(({ text, plan }) => {
+    const table = looksById(text)
+    const node = nodesOf(plan).find((each) => table !== null && each['Relation Name'] === table && each['Index Name'] !== undefined)
+    return node ? [{ text, isByKey: node['Index Name'] === `${table}_pkey` }] : []
+  })
+  assert.ok(looks.length > 5, `only ${looks.length} looks by id`)
+  assert.deepEqual([...new Set(looks.filter(({ isByKey }) => !isByKey).map(({ text }) => text))], [])
 })

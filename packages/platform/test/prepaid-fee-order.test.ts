@@ -64,7 +64,7 @@ class Model {
   async #once(call: 'prepaid_charge' | 'prepaid_release', at: number): Promise<void> {
     const [id, known] = [...this.fees][at % Math.max(1, this.fees.size)] ?? []
     if (!id || !known) return
-    const { done } = await database.one<{ done: boolean }>(`select ${call}($1, $2) done`, [id, DAY]) as { done: boolean }
+    const { done } = await database.one<{ done: boolean }>(`select ${call}($1, $2, $3) done`, [this.workspace, id, DAY]) as { done: boolean }
     const field = call === 'prepaid_charge' ? 'charged' : 'refunded'
     if (done) {
       assert.equal(known[field], false, `${field} twice`)
@@ -96,7 +96,7 @@ class Model {
     const volume = await database.one<{ sum: string }>('select coalesce(sum(amount_usd), 0)::text sum from prepaid_volumes where workspace_id = $1', [this.workspace])
     assert.equal(BigInt(volume?.sum ?? '0'), sum(({ charged, refunded }) => charged && !refunded, 'value'))
     const wrong = await database.query(
-      `select a.id from ledger_accounts a left join ledger_postings p on p.account_id = a.id where a.workspace_id = $1 group by a.id having a.balance <> coalesce(sum(p.amount), 0)
+      `select a.id from ledger_accounts a left join ledger_postings p on p.account_id = a.id where a.workspace_id = $1 group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0)
        union all select p.entry_id from ledger_postings p join ledger_accounts a on a.id = p.account_id where a.workspace_id = $1 group by p.entry_id having sum(p.amount) <> 0`, [this.workspace])
     assert.deepEqual(wrong, [])
   }
@@ -213,7 +213,8 @@ test('what was never reserved is neither charged nor given back; what is given b
   const model = new Model()
   await model.open()
   await model.adjust(1000n)
-  const once = async (call: string, id: string) => (await database.one<{ done: boolean }>(`select ${call}($1, $2) done`, [id, DAY]))?.done
+  const once = async (call: string, id: string) =>
+    (await database.one<{ done: boolean }>(`select ${call}($1, $2, $3) done`, [model.workspace, id, DAY]))?.done
   const free = randomUUID()
   await database.query(
     `insert into transactions (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)

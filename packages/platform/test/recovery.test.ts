@@ -63,12 +63,13 @@ async function happen(
          'pending', $5, '{"fee_reserve":"0"}' from wallets where id = $6`,
       [id, value.toString(), OMNIBUS, STRANGER, sequence, at.walletId],
     )
-    await database.query('select ledger_post($1, $2, $3)', [
+    await database.query('select ledger_post($1, $2, $3, $4)', [
+      at.workspaceId,
       'reserve',
       id,
       JSON.stringify([
-        { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'available', amount: (-value).toString() },
-        { workspace: at.workspaceId, wallet: at.walletId, asset: 'ETH', kind: 'reserved', amount: value.toString() },
+        { wallet: at.walletId, asset: 'ETH', kind: 'available', amount: (-value).toString() },
+        { wallet: at.walletId, asset: 'ETH', kind: 'reserved', amount: value.toString() },
       ]),
     ])
   }
@@ -366,7 +367,7 @@ test('a forward is its rule’s, and the deposits that it came from are not forw
       [deposit, at.workspaceId, at.walletId, amount])
     await noteIncoming(
       database,
-      { id: deposit, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never,
+      { id: deposit, workspace_id: at.workspaceId, kind: 'DEPOSIT', wallet_id: at.walletId, amount, created_at: new Date(), plan: {} } as never,
       new Date(),
     )
     assert.deepEqual(await state(), expected)
@@ -386,8 +387,8 @@ test('what was built here on a place that is taken gives way', async () => {
      select $1, 'WITHDRAWAL', workspace_id, sub_account_id, id, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', $2, 'EXTERNAL', $3, 'SIGNING',
        'pending', '{"float_taken":"0"}' from wallets where id = $4`, [other, OMNIBUS, STRANGER, at.walletId])
   await database.query(
-    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max)
-       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1)`,
+    `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, workspace_id)
+       values ($1, $2, 'ETH', 'BUILT', $3, 0, '{"bytes":"00"}', 1, (select workspace_id from transactions where id = $2))`,
     [randomUUID(), other, OMNIBUS],
   )
   const report = await at.reconcile()

@@ -62,7 +62,7 @@ const audited = async (): Promise<void> => {
 test('each transfer that was under way ends confirmed, once; the deposit is forwarded, webhooks arrive, books are right', { timeout: 300_000 }, async () => {
   await platform.start()
   const migrations = (await platform.database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name.slice(0, 3))
-  assert.deepEqual([migrations.length >= 23, new Set(migrations).size], [true, migrations.length])
+  assert.deepEqual([migrations.includes('026'), new Set(migrations).size], [true, migrations.length])
   for (const node of [1, 2, 3]) assert.ok(!existsSync(join(home, 'signers', `node-${node}`, 'keys.json')), 'a home was changed by a start')
   user = await platform.user('acme')
   for (const id of ids) assert.equal((await terminal(user, id)).status, 'confirmed', id)

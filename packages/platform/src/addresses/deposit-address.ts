@@ -19,11 +19,11 @@ function newTag(services: Services): string {
 }
 
 /** The next number of a sub-account's addresses; it is taken under the sub-account's lock. */
-async function nextIndex(tx: Queryable, network: Network, subAccountId: string): Promise<number> {
+async function nextIndex(tx: Queryable, network: Network, owner: SubAccount): Promise<number> {
   const last = await tx.one<{ index: number }>(
     `select coalesce(max(path_index), 0) as index from chain_addresses
-     where network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
-    [network.code, subAccountId])
+     where workspace_id = $3 and network = $1 and sub_account_id = $2 and kind in ('omnibus', 'deposit')`,
+    [network.code, owner.subAccountId, owner.workspaceId])
   return (last?.index ?? 0) + 1
 }
 
@@ -32,7 +32,7 @@ export async function likelyAddress(services: Services, owner: SubAccount, netwo
   await readyForAddresses(services, owner.workspaceId, network)
   if (traitsOf(network).deposits === 'tagged') return services.addresses.omnibus(network, owner)
   const key = await services.keys.get(owner.workspaceId, network.curve)
-  const index = await nextIndex(services.database, network, owner.subAccountId)
+  const index = await nextIndex(services.database, network, owner)
   return familyOf(network).address(network, key.at(pathOf(network, owner.subAccountIndex, index)))
 }
 
@@ -57,8 +57,8 @@ export async function handOutAddress(
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place
   // Addresses of a sub-account are numbered one after the other.
-  await tx.query('select 1 from sub_accounts where id = $1 for update', [owner.subAccountId])
-  const wallet = await findWallet(tx, owner.subAccountId, asset.asset_name)
+  await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [owner.subAccountId, owner.workspaceId])
+  const wallet = await findWallet(tx, owner, asset.asset_name)
   if (wallet.status !== 'active') {
     throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and takes no new addresses`, {
       field: 'asset',
@@ -70,8 +70,8 @@ export async function handOutAddress(
     return { ...created, wallet_id: wallet.id }
   }
   let address = await ensureOmnibus(services, tx, network, owner)
-  await listOmnibus(tx, wallet.id, network.code, address)
-  const first = o.fresh ? undefined : await handOutOmnibus(tx, wallet.id, o.label)
+  await listOmnibus(tx, owner.workspaceId, wallet.id, network.code, address)
+  const first = o.fresh ? undefined : await handOutOmnibus(tx, owner.workspaceId, wallet.id, o.label)
   if (first) {
     return announce({ ...first, asset: asset.asset_name, address_tag: null, label: o.label, path_index: OMNIBUS_INDEX })
   }
@@ -79,11 +79,11 @@ export async function handOutAddress(
   const tagged = traitsOf(network).deposits === 'tagged'
   const tag = tagged ? newTag(services) : null
   if (!tagged) {
-    index = await nextIndex(tx, network, owner.subAccountId)
+    index = await nextIndex(tx, network, owner)
     address = await ensureAddress(services, tx, network, owner, index, 'deposit')
   }
   return announce(await tx.one<AddressRow>(
-    `insert into wallet_addresses (wallet_id, network, address, label, address_tag) values ($1, $2, $3, $4, $6)
+    `insert into wallet_addresses (wallet_id, network, address, label, address_tag, workspace_id) values ($1, $2, $3, $4, $6, $8)
      returning id, $5::text asset, address, address_tag, label, $7::integer path_index, created_at`,
-    [wallet.id, network.code, address, o.label, asset.asset_name, tag, index]) as AddressRow)
+    [wallet.id, network.code, address, o.label, asset.asset_name, tag, index, owner.workspaceId]) as AddressRow)
 }

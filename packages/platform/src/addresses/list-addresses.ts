@@ -15,9 +15,10 @@ export const listAddresses = endpoint({
     const found = findAsset(services, query.asset)
     const rows = await services.database.query<AddressRow>(
       `select a.id, w.asset, a.address, a.address_tag, a.label, c.path_index, a.created_at
-       from wallet_addresses a join wallets w on w.id = a.wallet_id
-       join chain_addresses c on c.network = a.network and c.address = a.address
-       where w.sub_account_id = $1 and w.asset = $2 order by a.created_at, a.id limit 10000`, [caller.subAccountId, found.asset.asset_name])
+       from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+       join chain_addresses c on c.workspace_id = a.workspace_id and c.network = a.network and c.address = a.address
+       where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 order by a.created_at, a.id limit 10000`,
+      [caller.subAccountId, found.asset.asset_name, caller.workspaceId])
     return { body: rows.map((row) => presentAddress(row, found, caller.subAccountIndex)) }
   },
 })

@@ -1,21 +1,26 @@
 import type { Queryable } from '../database/pool.ts'
 
 /** Lists the omnibus address among those of a wallet, not yet handed out; where it is listed nothing changes. */
-export async function listOmnibus(tx: Queryable, walletId: string, network: string, address: string): Promise<void> {
+export async function listOmnibus(
+  tx: Queryable, workspace: string, walletId: string, network: string, address: string
+): Promise<void> {
   await tx.query(
-    'insert into wallet_addresses (wallet_id, network, address, handed_out) values ($1, $2, $3, false) on conflict do nothing',
-    [walletId, network, address]
+    `insert into wallet_addresses (wallet_id, network, address, handed_out, workspace_id) values ($1, $2, $3, false, $4)
+     on conflict do nothing`,
+    [walletId, network, address, workspace]
   )
 }
 
 /** Hands a wallet's omnibus address out, once; undefined: it was handed out before. */
 export async function handOutOmnibus(
   tx: Queryable,
+  workspace: string,
   walletId: string,
   label: string | null
 ): Promise<{ id: string; address: string; created_at: Date } | undefined> {
   return tx.one(
-    'update wallet_addresses set handed_out = true, label = $2 where wallet_id = $1 and not handed_out returning id, address, created_at',
-    [walletId, label]
+    `update wallet_addresses set handed_out = true, label = $2 where workspace_id = $3 and wallet_id = $1 and not handed_out
+     returning id, address, created_at`,
+    [walletId, label, workspace]
   )
 }

@@ -13,7 +13,7 @@ export const readAmlSettings = endpoint({
   method: 'GET', path: '/dac/v1/aml', summary: 'Read the AML screening settings', access: 'read', query: z.strictObject({}),
   response: amlShape,
   async handler({ services, caller }) {
-    const row = await readPolicy(services.database, caller.subAccountId)
+    const row = await readPolicy(services.database, caller.workspaceId, caller.subAccountId)
     if (!row) throw new ApiError('NOT_FOUND', 'AML screening is not set up in this sub-account; save it with POST /dac/v1/aml')
     let token = ''
     try {

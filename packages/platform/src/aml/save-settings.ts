@@ -38,18 +38,20 @@ export const saveAmlSettings = endpoint({
     }
     if (!accepted) throw new ApiError('INVALID_REQUEST', `aml_token: is not accepted by ${provider}`, { field: 'aml_token' })
     const row = await services.database.one<AmlRow>(
-      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at)
-       values ($1, $2, $3, $4, $5, $6, $7)
-       on conflict (sub_account_id) do update set
+      `insert into aml_settings (sub_account_id, provider, sealed_token, risk_levels, screen_deposits, screen_withdrawals, updated_at,
+         workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, $8)
+       on conflict (workspace_id, sub_account_id) do update set
          provider = excluded.provider, sealed_token = excluded.sealed_token, risk_levels = excluded.risk_levels,
          screen_deposits = excluded.screen_deposits, screen_withdrawals = excluded.screen_withdrawals, updated_at = excluded.updated_at
        returning *`,
       [caller.subAccountId, provider, sealToken(services, caller.subAccountId, token), levels,
-        body.aml_deposit, body.aml_withdrawal, new Date(services.environment.now())])
+        body.aml_deposit, body.aml_withdrawal, new Date(services.environment.now()), caller.workspaceId])
     // What waits for the provider is tried again under the new settings at once.
     await services.database.query(
-      `update transactions set next_run_at = $2 where sub_account_id = $1 and state = 'SCREENING' and lease_token is null
-        and next_run_at is not null`, [caller.subAccountId, services.database.now()])
+      `update transactions set next_run_at = $2
+       where workspace_id = $3 and sub_account_id = $1 and status = 'pending' and state = 'SCREENING' and lease_token is null
+        and next_run_at is not null`, [caller.subAccountId, services.database.now(), caller.workspaceId])
     return { body: presentAml(row as AmlRow, token) }
   },
 })

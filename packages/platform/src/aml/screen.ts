@@ -35,12 +35,9 @@ export class ScreeningWaits extends Error {
 export async function screen(
   services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]
 ): Promise<Hit[]> {
-  const subAccountId = row.sub_account_id as string
   const known = new Map(parties.map(({ address, tag }) => [addressKey(network, address), { address: accountOf(network, address), tag }]))
   const sanctioned = [...known].filter(([, { address }]) => services.aml.sanctions.has(network, address))
-  const listed = await frozenAmong(services.database, {
-    subAccountId, transactionId: row.id, space: spaceOf(network), keys: [...known.keys()],
-  })
+  const listed = await frozenAmong(services.database, row, { space: spaceOf(network), keys: [...known.keys()] })
   const hits: Hit[] = sanctioned.map(([key, party]) => ({ key, ...party, source: 'OFAC', level: 'SEVERE', freezeId: null }))
   for (const freeze of listed) {
     if (!hits.some(({ key }) => key === freeze.address_key)) {
@@ -51,9 +48,9 @@ export async function screen(
     }
   }
   if (hits.length > 0) return hits
-  const policy = await readPolicy(services.database, subAccountId)
+  const policy = await readPolicy(services.database, row.workspace_id, row.sub_account_id as string)
   if (!isOn(policy, direction)) return []
-  const cleared = await clearedFor(services.database, row.id)
+  const cleared = await clearedFor(services.database, row)
   const keys = [...known.keys()].filter((key) => !cleared.has(key))
   const levels = await levelsOf(services, row, network, policy, keys, known)
   return [...levels].flatMap(([key, level]) => {
@@ -86,8 +83,9 @@ async function levelsOf(
         address: (known.get(key) as Counterparty).address, network: network.code,
       })
       await services.database.query(
-        'insert into aml_screenings (transaction_id, provider, address_key, risk_level, screened_at) values ($1, $2, $3, $4, $5)',
-        [row.id, policy.provider, key, level, new Date(services.environment.now())])
+        `insert into aml_screenings (workspace_id, transaction_id, provider, address_key, risk_level, screened_at)
+         values ($6, $1, $2, $3, $4, $5)`,
+        [row.id, policy.provider, key, level, new Date(services.environment.now()), row.workspace_id])
       levels.set(key, level)
     }))
     const failed = outcomes.find((outcome) => outcome.status === 'rejected')
@@ -105,12 +103,13 @@ export async function freshAnswers(
   const since = new Date(Math.max(services.environment.now() - FRESH_MS, policy.updated_at.getTime() - 1))
   const rows = await services.database.query<{ address_key: string; risk_level: RiskLevel | null }>(
     `select distinct on (s.address_key) s.address_key, s.risk_level from aml_screenings s
-     where s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
+     where s.workspace_id = $7 and s.transaction_id = $1 and s.provider = $2 and s.screened_at > $3 and s.address_key = any($4)
        and not exists (
          select 1 from frozen_addresses f
-         where f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key and f.frozen_at >= s.screened_at
+         where f.workspace_id = $7 and f.sub_account_id = $5 and f.space = $6 and f.address_key = s.address_key
+           and f.frozen_at >= s.screened_at
        )
      order by s.address_key, s.screened_at desc, s.id desc`,
-    [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network)])
+    [row.id, policy.provider, since, keys, row.sub_account_id, spaceOf(network), row.workspace_id])
   return new Map(rows.map((each) => [each.address_key, each.risk_level]))
 }

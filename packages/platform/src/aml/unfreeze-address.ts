@@ -20,7 +20,7 @@ export const unfreezeAddress = endpoint({
     const { asset, network } = findAsset(services, body.asset)
     const unfrozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, caller.subAccountId)
-      const freeze = await findFrozen(tx, caller.subAccountId, spaceOf(network), addressKey(network, body.address))
+      const freeze = await findFrozen(tx, caller, spaceOf(network), addressKey(network, body.address))
       if (!freeze) {
         throw new ApiError(
           'NOT_FROZEN', `address: is not on the frozen list of this sub-account for ${asset.asset_name}`, { field: 'address' }

@@ -145,7 +145,7 @@ async function start(
   })
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)
-  const applied = await migrate(database)
+  const applied = await broughtUpToDate(world, databaseUrl, settings)
   if (applied.length > 0) log.info({ applied }, 'database migrated')
   const registry = loadRegistry(settings.network)
   const devnetUrl = local ? (settings.localChains ?? chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
@@ -243,6 +243,21 @@ async function start(
       server.server.close()
       await Promise.all(undo.map((step) => step()))
     },
+  }
+}
+
+/** A database of many rows is changed in minutes, and committed in more than a moment. */
+const MIGRATED_MS = 3_600_000
+
+/** Migrates by a connection of its own, which waits for as long as that takes. @returns what was applied */
+async function broughtUpToDate(world: World, url: string, settings: Settings): Promise<string[]> {
+  const database = world.openDatabase(url, {
+    max: 1, pooled: settings.databaseUrl !== null && settings.databasePooled, answerMs: MIGRATED_MS, commitMs: MIGRATED_MS,
+  })
+  try {
+    return await migrate(database)
+  } finally {
+    await database.close()
   }
 }
 

@@ -1,17 +1,20 @@
 import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 
+/** Whose a wallet is. */
+export interface WalletOwner { workspaceId: string; subAccountId: string }
+
 /** A row of `wallets`. */
 export interface WalletRow { id: string; asset: string; status: string; created_at: Date; network: string }
 
 /** The wallet of an asset in a sub-account, and the workspace's fee tier. Throws ApiError `WALLET_MISSING`. */
 export async function findWallet(
-  database: Queryable, subAccountId: string, asset: string
+  database: Queryable, { workspaceId, subAccountId }: WalletOwner, asset: string
 ): Promise<WalletRow & { prepaid_tier: string | null }> {
   const row = await database.one<WalletRow & { prepaid_tier: string | null }>(
     `select w.id, w.asset, w.status, w.created_at, w.network, p.tier prepaid_tier
      from wallets w left join prepaid_accounts p on p.workspace_id = w.workspace_id
-     where w.sub_account_id = $1 and w.asset = $2`, [subAccountId, asset])
+     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`, [subAccountId, asset, workspaceId])
   if (!row) {
     throw new ApiError(
       'WALLET_MISSING', `asset: there is no ${asset} wallet in this sub-account; create it with POST /dac/v1/create-wallet`,
@@ -36,11 +39,11 @@ export class KnownWallets {
   }
 
   /** As {@link findWallet}; the tier may be an earlier one. `again`: what is remembered was out of date. */
-  async find(subAccountId: string, asset: string, again = false): Promise<KnownWallet> {
-    const name = `${subAccountId} ${asset}`
+  async find(owner: WalletOwner, asset: string, again = false): Promise<KnownWallet> {
+    const name = `${owner.subAccountId} ${asset}`
     const remembered = again ? undefined : this.#known.get(name)
     if (remembered) return remembered
-    const { id, prepaid_tier } = await findWallet(this.#database, subAccountId, asset)
+    const { id, prepaid_tier } = await findWallet(this.#database, owner, asset)
     if (this.#known.size >= KNOWN_MAX) this.#known.clear()
     // A workspace without an account has no tier that could be checked.
     if (prepaid_tier !== null) this.#known.set(name, { id, prepaid_tier })

@@ -68,7 +68,7 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
 async function checkBooks(services: Services, differences: Difference[]): Promise<AuditReport['books']> {
   const unbalanced = await services.database.query<{ id: string; asset: string; sum: string }>(
     `select p.entry_id::text id, a.asset, sum(p.amount)::text sum from ledger_postings p
-      join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
+      join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
   for (const row of unbalanced) {
     differences.push({
       network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0',
@@ -77,8 +77,8 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
   }
   const drifted = await services.database.query<{ id: string; asset: string; balance: string; sum: string }>(
     `select a.id::text, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text sum
-     from ledger_accounts a left join ledger_postings p on p.account_id = a.id
-     group by a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
+     from ledger_accounts a left join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
+     group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
   for (const row of drifted) {
     differences.push({
       network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum,
@@ -93,7 +93,9 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
        select workspace_id, sum(platform_fee) from (
          select workspace_id, platform_fee from transactions
          where status = 'pending' and platform_fee > 0 and not exists (
-           select 1 from ledger_entries where kind in ('prepaid-charge', 'prepaid-refund') and reference = transactions.id::text
+           select 1 from ledger_entries
+              where workspace_id = transactions.workspace_id and kind in ('prepaid-charge', 'prepaid-refund')
+                and reference = transactions.id::text
          )
          union all select workspace_id, platform_fee from orders where state <> 'ENDED'
        ) reserved group by 1
@@ -140,8 +142,9 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
       'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
      from ledger_accounts a
-     left join wallets w on w.id = a.wallet_id
-     left join chain_addresses o on o.network = $1 and o.sub_account_id = w.sub_account_id and o.kind = 'omnibus'
+     left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+     left join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and o.sub_account_id = w.sub_account_id
+       and o.kind = 'omnibus'
      left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
      where a.asset = any($2) and a.kind in (
        'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved'
@@ -164,7 +167,7 @@ async function expectedBalances(services: Services, network: Network): Promise<M
   }>(
     `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
       t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.id = c.transaction_id
+     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`,
     [network.code, traitsOf(network).nothingExcludes === true])
   for (const row of moving) {
@@ -176,7 +179,8 @@ async function expectedBalances(services: Services, network: Network): Promise<M
     add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
   }
   const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
-    `select t.destination_id, t.asset, t.amount::text from transactions t join deposits d on d.transaction_id = t.id
+    `select t.destination_id, t.asset, t.amount::text from transactions t
+       join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
       where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
       'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
   for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))

@@ -22,7 +22,7 @@ export async function exchangeDifferences(services: Services, differences: Diffe
         continue
       }
       accounts++
-      const books = await claims(services.database, row.id)
+      const books = await claims(services.database, row)
       balances += new Set([...books.keys(), ...compared.balances.map(({ coin }) => coin)]).size
       for (const { coin, ledger, venue } of compared.gaps) {
         const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]

@@ -90,9 +90,9 @@ export async function stakesOnChain(services: Services, network: Network): Promi
 async function heldBy(services: Services, network: Network): Promise<Held[]> {
   const rows = await services.database.query<Omit<Held, 'balance'> & { balance: string }>(
     `select k.name workspace, o.address account, a.kind, a.address, a.balance::text from ledger_accounts a
-     join workspaces k on k.id = a.workspace_id left join wallets w on w.id = a.wallet_id
-     join chain_addresses o on o.network = $1 and case
-       when w.id is null then o.workspace_id = a.workspace_id and o.kind = 'tank'
+     join workspaces k on k.id = a.workspace_id left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+     join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and case
+       when w.id is null then o.kind = 'tank'
        else o.sub_account_id = w.sub_account_id and o.kind = 'omnibus' end
      where a.asset = $2 and a.kind in (
        'staked_energy', 'staked_bandwidth', 'staked_energy_reserved', 'staked_bandwidth_reserved', 'cooling'
@@ -104,7 +104,7 @@ async function movingOn(services: Services, network: Network): Promise<Moving[]>
   const rows = await services.database.query<Omit<Moving, 'amount' | 'withdrawn'> & { amount: string; withdrawn: string }>(
     `select t.source_id account, t.destination_id address, c.step, t.plan->>'resource' resource, t.amount::text,
       coalesce(c.withdrawn, 0)::text withdrawn
-     from chain_transactions c join transactions t on t.id = c.transaction_id
+     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.state = 'INCLUDED' and c.step is not null and c.succeeded`, [network.code])
   return rows.map((row) => ({ ...row, amount: BigInt(row.amount), withdrawn: BigInt(row.withdrawn) }))
 }

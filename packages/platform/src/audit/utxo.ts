@@ -4,8 +4,9 @@ import type { Services } from '../engine/services.ts'
 import type { Difference } from './report.ts'
 
 /** A coin whose deposit screening holds: in the books, and not to be spent. */
-const FROZEN = `exists (select 1 from deposits d join transactions t on t.id = d.transaction_id
-  where d.network = u.network and d.txid = u.txid and d.position = u.vout and t.status = 'pending' and t.plan ? 'frozen_wallet')`
+const FROZEN = `exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+  where d.workspace_id = u.workspace_id and d.network = u.network and d.txid = u.txid and d.position = u.vout
+    and t.status = 'pending' and t.plan ? 'frozen_wallet')`
 
 /** UTXO networks: the books of each wallet against its coins, and each coin against the chain. */
 export async function utxoDifferences(
@@ -16,16 +17,18 @@ export async function utxoDifferences(
     `select w.id, s.name workspace,
        coalesce(
          (
-           select sum(balance) from ledger_accounts a where a.wallet_id = w.id and a.asset = w.asset and a.kind in (
+           select sum(balance) from ledger_accounts a where a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
+             and a.kind in (
              'available', 'reserved', 'frozen'
            )
          ),
          0
        )::text books,
        coalesce((select sum(u.value) from utxos u
-         left join chain_transactions spender on spender.id = u.spent_by
-         left join chain_transactions maker on maker.network = u.network and maker.hash = u.txid and u.origin = 'change'
-         where u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
+         left join chain_transactions spender on spender.workspace_id = u.workspace_id and spender.id = u.spent_by
+         left join chain_transactions maker on maker.workspace_id = u.workspace_id and maker.network = u.network and maker.hash = u.txid
+           and u.origin = 'change'
+         where u.workspace_id = w.workspace_id and u.wallet_id = w.id and (u.spent_by is null or spender.state <> 'CONFIRMED')
            and case when u.origin = 'change' then maker.state = 'CONFIRMED' else u.spendable or ${FROZEN} end), 0)::text coins
      from wallets w join workspaces s on s.id = w.workspace_id where w.network = $1`, [network.code])
   for (const wallet of wallets) {
@@ -62,7 +65,8 @@ export async function* coinsOnChain(
   services: Services, network: Network, chainCoins: Coins, where: string
 ): AsyncGenerator<Coin & { there: bigint | null }> {
   const coins = await services.database.query<Coin>(
-    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.id = u.wallet_id
+    `select u.txid, u.vout, u.value::text, s.name workspace, u.address from utxos u join wallets w on w.workspace_id = u.workspace_id
+      and w.id = u.wallet_id
       join workspaces s on s.id = w.workspace_id where u.network = $1 and ${where}`, [network.code])
   for (const coin of coins) yield { ...coin, there: await chainCoins.unspent(coin.txid, coin.vout) }
 }

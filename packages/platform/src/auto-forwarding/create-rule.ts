@@ -26,7 +26,7 @@ export const createRule = endpoint({
   body: ruleBody, response: ruleShape,
   async handler({ services, caller, body, signed }) {
     const { asset, network } = findAsset(services, body.asset)
-    const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+    const wallet = await findWallet(services.database, caller, asset.asset_name)
     if (wallet.status !== 'active') {
       throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive and sends no transfers`, { field: 'asset' })
     }
@@ -55,7 +55,8 @@ export const createRule = endpoint({
           destination, addressTag, body.expires_at, JSON.stringify(signed), now])
       if (written.length > 0) return
       const known = await tx.one<{ id: string }>(
-        `select id from forward_rules where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`, [wallet.id]
+        `select id from forward_rules where workspace_id = $2 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED')`,
+        [wallet.id, caller.workspaceId]
       )
       throw new ApiError(
         'RULE_EXISTS', `asset: incoming ${asset.asset_name} is forwarded by rule ${known?.id} already; delete that one first`,
@@ -76,7 +77,8 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
     return services.database.transaction(async (tx) => {
       const row = await tx.one<RuleRow>(
         `update forward_rules set state = 'ACTIVE', receipts = $2, next_run_at = $3, updated_at = $3
-         where id = $1 and state = 'PENDING' returning *`, [id, JSON.stringify(accepted), tx.now()])
+         where workspace_id = $4 and id = $1 and state = 'PENDING' returning *`,
+        [id, JSON.stringify(accepted), tx.now(), caller.workspaceId])
       if (!row) throw new ApiError('SIGNERS_UNAVAILABLE', 'the signer nodes were too slow; the rule was given up')
       await emit(
         tx, caller.workspaceId, caller.subAccountId, 'auto_forwarding.created',
@@ -86,8 +88,9 @@ async function activate(services: Services, caller: Caller, id: string, signed: 
     })
   }
   await services.database.query(
-    `update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3 where id = $1 and state = 'PENDING'`,
-    [id, problems.join('; ').slice(0, 500), services.database.now()]
+    `update forward_rules set state = 'ENDING', next_run_at = $3, last_error = $2, updated_at = $3
+     where workspace_id = $4 and id = $1 and state = 'PENDING'`,
+    [id, problems.join('; ').slice(0, 500), services.database.now(), caller.workspaceId]
   )
   services.log.warn({ rule: id, problems }, 'a forwarding rule was not made: fewer than two signer nodes took it')
   const [first] = refused.filter(({ code }) => code === 'BAD_REQUEST_FIELD' || code === 'UNKNOWN_ASSET')

@@ -21,7 +21,8 @@ export const deleteRule = endpoint({
     await services.database.query(
       `update forward_rules set state = 'ENDING', end_request = $2, next_run_at = $3::timestamptz + interval '10 seconds',
         last_error = null, updated_at = $3
-       where id = $1 and state <> 'ENDED'`, [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed }), services.database.now()])
+       where workspace_id = $4 and id = $1 and state <> 'ENDED'`,
+      [rule.id, JSON.stringify({ api_key: caller.apiKey, ...signed }), services.database.now(), rule.workspace_id])
     services.environment.checkpoint('rule.ending')
     await endRule(services, await findRule(services, caller, rule.id))
     return { body: presentRule(await findRule(services, caller, rule.id), services.registry, services.environment.now()) }

@@ -22,10 +22,13 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
          next_run_at = case when $2 then null else $6::timestamptz + $3 * interval '1 second' end,
          last_error = case when $2 then null else $4 end, updated_at = $6,
          end_hashes = (select coalesce(jsonb_agg(distinct h), '[]') from jsonb_array_elements(end_hashes || $5::jsonb) h)
-       where id = $1 and state = 'ENDING' returning state`,
-      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now()])
+       where workspace_id = $7 and id = $1 and state = 'ENDING' returning state`,
+      [rule.id, enough, RETRY_S, `waits for the signer nodes: ${problems.join('; ')}`.slice(0, 500), JSON.stringify(signed), tx.now(),
+        rule.workspace_id])
     if (written?.state === 'ENDED') await takeBackForwards(services, tx, rule)
-    const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [rule.id])
+    const ended = await tx.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`, [
+      rule.id, rule.workspace_id,
+    ])
     if (written?.state === 'ENDED' && ended?.end_request) {
       await emit(
         tx, ended.workspace_id, ended.sub_account_id, 'auto_forwarding.deleted',
@@ -42,11 +45,12 @@ export async function endRule(services: Services, rule: RuleRow): Promise<void> 
 async function takeBackForwards(services: Services, tx: Queryable, rule: RuleRow): Promise<void> {
   if (!rule.end_request) return
   const rows = await tx.query<TransactionRow>(
-    `select t.* from forwards f join transactions t on t.id = f.transaction_id
-     where f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`, [rule.id])
+    `select t.* from forwards f join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
+     where f.workspace_id = $2 and f.rule_id = $1 and t.status = 'pending' and t.state <> 'VOIDING' for no key update of t`,
+    [rule.id, rule.workspace_id])
   for (const row of rows) {
     if (!UNSIGNED_STATES.has(row.state) && !services.networks.get(row.network).replaceable) continue
-    await openCancellation(tx, services.environment.uuid(), row.id, rule.end_request)
+    await openCancellation(tx, services.environment.uuid(), row, rule.end_request)
   }
 }
 

@@ -47,8 +47,8 @@ export async function forwardRule(services: Services, rule: RuleRow): Promise<vo
     // Not where more has come in since: that is looked at again at once.
     await services.database.query(
       `update forward_rules set next_run_at = $5::timestamptz + $2 * interval '1 millisecond', last_error = $3
-       where id = $1 and waiting = $4`,
-      [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting, services.database.now()])
+       where workspace_id = $6 and id = $1 and waiting = $4`,
+      [rule.id, later.waitMs, later.message.slice(0, 500) || null, rule.waiting, services.database.now(), rule.workspace_id])
   }
 }
 
@@ -63,11 +63,12 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   if (!await services.database.one('select 1 from api_users where api_key = $1 and revoked_at is null', [sub])) {
     throw new Later('the API key that made the rule was revoked', REVOKED_WAIT_MS)
   }
-  const wallet = await findWallet(services.database, rule.sub_account_id, asset.asset_name)
+  const wallet = await findWallet(services.database, caller, asset.asset_name)
   if (wallet.status !== 'active') throw new Later(INACTIVE, REFUSED_WAIT_MS)
   const held = await services.database.one(
-    `select 1 from forwards f join transactions t on t.id = f.transaction_id where f.rule_id = $1 and t.state = 'AML_HELD' limit 1`,
-    [rule.id]
+    `select 1 from forwards f join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
+     where f.workspace_id = $2 and f.rule_id = $1 and t.state = 'AML_HELD' limit 1`,
+    [rule.id, rule.workspace_id]
   )
   if (held) throw new Later('an earlier forward is held by screening', HELD_WAIT_MS)
   const cap = await capOf(services, services.database, rule)
@@ -98,7 +99,7 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
   )
   const refusal = await refusalSoon(services, chain, { to: rule.destination, tag: rule.address_tag, amount: net, asset })
   if (refusal) throw new Later(`${refusal.field}: ${refusal.reason}`, REFUSED_WAIT_MS)
-  await checkFeeWallet(services, rule.sub_account_id, asset, chain, source, fee)
+  await checkFeeWallet(services, caller, asset, chain, source, fee)
 
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, net)
   const now = new Date(services.environment.now())
@@ -114,7 +115,9 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
     amount_usd: platform.amountUsd?.toString() ?? null, platform_fee: platform.fee.toString(),
   }
   await services.database.transaction(async (tx) => {
-    const fresh = await tx.one<RuleRow>('select * from forward_rules where id = $1 for no key update', [rule.id])
+    const fresh = await tx.one<RuleRow>('select * from forward_rules where workspace_id = $2 and id = $1 for no key update', [
+      rule.id, rule.workspace_id,
+    ])
     if (fresh?.state !== 'ACTIVE' || fresh.expires_at <= now || BigInt(fresh.waiting) < gross) return
     if ((await capOf(services, tx, fresh)).left < gross + feeRoom) return
     const response = stringifyJson(presentTransaction(row, services.registry))
@@ -123,12 +126,12 @@ async function forward(services: Services, rule: RuleRow): Promise<void> {
       chain_reserve: kept.toString(), platform_fee_least: platform.least.toString(), response,
     })])
     tx.tell({ type: 'transaction.created', workspace: rule.workspace_id, payload: response })
-    await tx.query('insert into forwards (transaction_id, rule_id, amount, fee_room, created_at) values ($1, $2, $3, $4, $5)', [
-      row.id, rule.id, gross.toString(), feeRoom.toString(), now,
-    ])
-    await tx.query('update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3 where id = $1', [
-      rule.id, gross.toString(), now,
-    ])
+    await tx.query(
+      'insert into forwards (transaction_id, rule_id, amount, fee_room, created_at, workspace_id) values ($1, $2, $3, $4, $5, $6)',
+      [row.id, rule.id, gross.toString(), feeRoom.toString(), now, rule.workspace_id])
+    await tx.query(
+      `update forward_rules set waiting = waiting - $2, last_error = null, next_run_at = $3, updated_at = $3
+       where workspace_id = $4 and id = $1`, [rule.id, gross.toString(), now, rule.workspace_id])
   })
   services.environment.checkpoint('forward.created')
 }
@@ -167,7 +170,7 @@ async function costs(
 async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
   const row = await services.database.one<{ workspace: string; name: string; path_index: number }>(
     `select w.name workspace, s.name, s.path_index from sub_accounts s join workspaces w on w.id = s.workspace_id
-      where s.id = $1`, [rule.sub_account_id])
+      where s.workspace_id = $2 and s.id = $1`, [rule.sub_account_id, rule.workspace_id])
   if (!row) throw new Error('a rule without its sub-account')
   return {
     apiKey: '', role: 'full', workspaceId: rule.workspace_id, workspace: row.workspace, subAccountId: rule.sub_account_id,
@@ -177,13 +180,15 @@ async function ownerOf(services: Services, rule: RuleRow): Promise<Caller> {
 
 async function availableOf(services: Services, rule: RuleRow): Promise<bigint> {
   const row = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [rule.wallet_id, rule.asset]
+    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
+    [rule.wallet_id, rule.asset, rule.workspace_id]
   )
   return BigInt(row?.balance ?? '0')
 }
 
 /** A sweep that waits for a better price brings nothing soon. */
 async function isSweeping(services: Services, rule: RuleRow): Promise<boolean> {
-  return await services.database.one(`select 1 from transactions where kind = 'SWEEP' and status = 'pending' and wallet_id = $1
-    and asset = $2 and not plan ? 'waits' limit 1`, [rule.wallet_id, rule.asset]) !== undefined
+  return await services.database.one(`select 1 from transactions
+    where workspace_id = $3 and kind = 'SWEEP' and status = 'pending' and wallet_id = $1
+      and asset = $2 and not plan ? 'waits' limit 1`, [rule.wallet_id, rule.asset, rule.workspace_id]) !== undefined
 }

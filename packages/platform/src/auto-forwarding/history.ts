@@ -16,9 +16,13 @@ export const ruleHistory = endpoint({
   async handler({ services, caller, params, query: { page, limit } }) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([
-      services.database.query<TransactionRow>(`select t.* from forwards f join transactions t on t.id = f.transaction_id
-        where f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3`, [rule.id, limit, (page - 1) * limit]),
-      services.database.one<{ total: string }>('select count(*)::text total from forwards where rule_id = $1', [rule.id]),
+      services.database.query<TransactionRow>(`select t.* from forwards f
+          join transactions t on t.workspace_id = f.workspace_id and t.id = f.transaction_id
+        where f.workspace_id = $4 and f.rule_id = $1 order by f.created_at desc, t.id desc limit $2 offset $3`,
+      [rule.id, limit, (page - 1) * limit, rule.workspace_id]),
+      services.database.one<{ total: string }>('select count(*)::text total from forwards where workspace_id = $2 and rule_id = $1', [
+        rule.id, rule.workspace_id,
+      ]),
     ])
     return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
   },

@@ -12,23 +12,25 @@ export async function noteIncoming(tx: Queryable, row: TransactionRow, now: Date
   if (row.kind !== 'DEPOSIT' || row.wallet_id === null) return
   await tx.query(
     `with counted as (
-       insert into forward_deposits (rule_id, transaction_id, generation, amount)
-       select id, $2, $3, $4 from forward_rules
-       where wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
+       insert into forward_deposits (workspace_id, rule_id, transaction_id, generation, amount)
+       select workspace_id, id, $2, $3, $4 from forward_rules
+       where workspace_id = $7 and wallet_id = $1 and state in ('PENDING', 'ACTIVE', 'PAUSED') and created_at <= $5 and expires_at > $6
        on conflict do nothing returning rule_id, amount
      )
      update forward_rules r set waiting = r.waiting + greatest(0, c.amount - r.ahead), ahead = greatest(0, r.ahead - c.amount),
-       next_run_at = $6, updated_at = $6 from counted c where r.id = c.rule_id`,
-    [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now])
+       next_run_at = $6, updated_at = $6 from counted c where r.workspace_id = $7 and r.id = c.rule_id`,
+    [row.wallet_id, row.id, generationOf(row), row.amount, row.created_at, now, row.workspace_id])
 }
 
 /** A deposit that a reorganisation takes back waits no more. What was forwarded of it is gone. */
 export async function takeBackIncoming(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `with gone as (
-       update forward_deposits set taken_back = true where transaction_id = $1 and generation = $2 and not taken_back
+       update forward_deposits set taken_back = true
+       where workspace_id = $4 and transaction_id = $1 and generation = $2 and not taken_back
        returning rule_id, amount
      )
-     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g where r.id = g.rule_id`,
-    [row.id, generationOf(row), tx.now()])
+     update forward_rules r set waiting = greatest(0, r.waiting - g.amount), updated_at = $3 from gone g
+     where r.workspace_id = $4 and r.id = g.rule_id`,
+    [row.id, generationOf(row), tx.now(), row.workspace_id])
 }

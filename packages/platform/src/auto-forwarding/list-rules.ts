@@ -15,13 +15,13 @@ export const listRules = endpoint({
   async handler({ services, caller, query: { asset, status, page, limit } }) {
     assertKnownAsset(services, asset)
     const now = new Date(services.environment.now())
-    const where = `sub_account_id = $1 and ($2::text is null or asset = $2)
+    const where = `workspace_id = $5 and sub_account_id = $1 and ($2::text is null or asset = $2)
       and case when $3::text is null then state not in ('ENDING', 'ENDED')
         else (case when state in ('ACTIVE', 'PAUSED') and expires_at <= $4 then 'EXPIRED' else state end) = $3 end`
-    const values = [caller.subAccountId, asset ?? null, status === undefined ? null : STATE_OF_STATUS.get(status), now]
+    const values = [caller.subAccountId, asset ?? null, status === undefined ? null : STATE_OF_STATUS.get(status), now, caller.workspaceId]
     const [rows, count] = await Promise.all([
       services.database.query<RuleRow>(
-        `select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc, id desc limit $5 offset $6`,
+        `select ${RULE_COLUMNS} from forward_rules r where ${where} order by created_at desc, id desc limit $6 offset $7`,
         [...values, limit, (page - 1) * limit]
       ),
       services.database.one<{ total: string }>(`select count(*)::text total from forward_rules where ${where}`, values),

@@ -28,9 +28,9 @@ export function autoForwardingLoop(services: Services): Loop {
           await forwardRule(services, rule)
         } catch (error) {
           services.log.warn({ rule: rule.id, err: reasonOf(error) }, 'a rule could not be looked at; it is tried again')
-          await services.database.query(`update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where id = $1`, [
-            rule.id, ERROR_WAIT_S, services.database.now(),
-          ])
+          await services.database.query(
+            `update forward_rules set next_run_at = $3::timestamptz + $2 * interval '1 second' where workspace_id = $4 and id = $1`,
+            [rule.id, ERROR_WAIT_S, services.database.now(), rule.workspace_id])
         }
       }
       return rules.length === RULES_PER_RUN

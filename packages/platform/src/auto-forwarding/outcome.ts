@@ -12,12 +12,14 @@ export async function returnForward(tx: Queryable, row: TransactionRow, reason: 
   if (!isForward(row)) return
   if (row.plan.cancel) return lookAgain(tx, row)
   await tx.query(
-    `with back as (update forwards set returned = true where transaction_id = $1 and not returned returning rule_id, amount)
+    `with back as (
+       update forwards set returned = true where workspace_id = $6 and transaction_id = $1 and not returned returning rule_id, amount)
      update forward_rules r set waiting = r.waiting + b.amount, failures = r.failures + 1, last_error = $2, updated_at = $5,
        next_run_at = case when r.state = 'ACTIVE'
          then $5::timestamptz + least($4::double precision, $3 * power(2, least(r.failures, 20))) * interval '1 second'
          else r.next_run_at end
-     from back b where r.id = b.rule_id`, [row.id, `the last forward failed: ${reason}`.slice(0, 500), RETRY_MIN_S, RETRY_MAX_S, tx.now()])
+     from back b where r.workspace_id = $6 and r.id = b.rule_id`,
+    [row.id, `the last forward failed: ${reason}`.slice(0, 500), RETRY_MIN_S, RETRY_MAX_S, tx.now(), row.workspace_id])
 }
 
 export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<void> {
@@ -28,5 +30,5 @@ export async function forwardDone(tx: Queryable, row: TransactionRow): Promise<v
 async function lookAgain(tx: Queryable, row: TransactionRow): Promise<void> {
   await tx.query(
     `update forward_rules set failures = 0, next_run_at = case when state = 'ACTIVE' then $2 else next_run_at end
-     where id = $1 and (failures > 0 or last_error is not null)`, [row.plan.rule_id, tx.now()])
+     where workspace_id = $3 and id = $1 and (failures > 0 or last_error is not null)`, [row.plan.rule_id, tx.now(), row.workspace_id])
 }

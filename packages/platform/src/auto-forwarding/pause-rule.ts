@@ -18,7 +18,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
     const turned = await services.database.one<RuleRow>(
       `update forward_rules set state = $3, next_run_at = case when $3 = 'ACTIVE' then $4::timestamptz end, failures = 0,
         last_error = null, updated_at = $4
-       where id = $1 and state = $2 and expires_at > $4 returning *`, [rule.id, from, to, now])
+       where workspace_id = $5 and id = $1 and state = $2 and expires_at > $4 returning *`, [rule.id, from, to, now, rule.workspace_id])
     const row = turned ?? await findRule(services, caller, rule.id)
     const shown = presentRule(row, services.registry, now.getTime())
     // Asked again, it is as it was asked to be.

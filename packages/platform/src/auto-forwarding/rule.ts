@@ -51,7 +51,8 @@ export function presentRule(row: RuleRow, registry: Registry, now: number) {
 export const RULE_COLUMNS = `r.*, array(
   select h from jsonb_array_elements_text(r.end_hashes) h where not exists (
     select 1 from chain_transactions c
-    where c.network = r.network and c.hash = h and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED')
+    where c.workspace_id = r.workspace_id and c.network = r.network and c.hash = h
+      and c.state in ('CONFIRMED', 'REPLACED', 'EXPIRED')
   )
 ) outstanding`
 
@@ -65,10 +66,12 @@ export async function findRule(services: Services, caller: Caller, given: string
   const id = given.toLowerCase()
   const missing = () => new ApiError('NOT_FOUND', `id: there is no rule ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
   if (!UUID.test(id)) throw missing()
-  const row = await services.database.one<RuleRow>(`select ${RULE_COLUMNS} from forward_rules r where r.id = $1`, [id])
-  if (!row) throw missing()
-  if (row.workspace_id !== caller.workspaceId) throw new ApiError('FORBIDDEN', 'id: the rule belongs to another workspace', { field: 'id' })
-  if (row.sub_account_id !== caller.subAccountId) throw missing()
+  const row = await services.database.one<RuleRow>(
+    `select ${RULE_COLUMNS} from forward_rules r where r.workspace_id = $2 and r.id = $1`, [id, caller.workspaceId])
+  if (!row && await services.database.one('select 1 from forward_rules where id::text = $1', [id])) {
+    throw new ApiError('FORBIDDEN', 'id: the rule belongs to another workspace', { field: 'id' })
+  }
+  if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
   return row
 }
 

@@ -57,11 +57,12 @@ function daysOf(services: Services, caller: Caller, metric: string, o: Of): Prom
   switch (metric) {
     case 'balance':
       return levels(
-        services, need(o.asset, 'asset'), 'a.wallet_id in (select id from wallets where sub_account_id = $1) and a.kind = any($3)',
-        [caller.subAccountId, HELD], o.from)
+        services, need(o.asset, 'asset'),
+        'a.wallet_id in (select id from wallets where workspace_id = $4 and sub_account_id = $1) and a.kind = any($3)',
+        [caller.subAccountId, HELD, caller.workspaceId], o.from)
     case 'tank':
       return levels(services, need(o.coin, 'network'), 'a.workspace_id = $1 and a.wallet_id is null and a.kind = any($3)', [
-        caller.workspaceId, ['tank', 'tank_reserved'],
+        caller.workspaceId, ['tank', 'tank_reserved'], caller.workspaceId,
       ], o.from)
     case 'volume':
       return o.asset ? flows(services, caller, 'amount', o.asset, o.from, `asset = $3 and ${IN_OR_OUT}`, o.asset.asset_name)
@@ -73,16 +74,20 @@ function daysOf(services: Services, caller: Caller, metric: string, o: Of): Prom
 }
 
 /** A balance: what is there now, and what each day has changed. */
-async function levels(services: Services, asset: Asset, accounts: string, values: [string, readonly string[]], from: Date): Promise<Days> {
+async function levels(
+  services: Services, asset: Asset, accounts: string, values: [of: string, kinds: readonly string[], workspace: string], from: Date
+): Promise<Days> {
   const { database } = services
-  const given = [values[0], asset.asset_name, values[1]]
+  const given = [values[0], asset.asset_name, values[1], values[2]]
   const [now, rows] = await Promise.all([
     database.one<{ sum: string }>(
-      `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.asset = $2 and ${accounts}`, given),
+      `select coalesce(sum(a.balance), 0)::text sum from ledger_accounts a where a.workspace_id = $4 and a.asset = $2 and ${accounts}`,
+      given),
     database.query<{ day: string; sum: string }>(
       `select to_char(e.created_at at time zone 'utc', 'YYYY-MM-DD') as day, sum(p.amount)::text sum
-       from ledger_accounts a join ledger_postings p on p.account_id = a.id join ledger_entries e on e.id = p.entry_id
-       where a.asset = $2 and ${accounts} and e.created_at >= $4 group by 1`, [...given, from]),
+       from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
+         join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
+       where a.workspace_id = $4 and a.asset = $2 and ${accounts} and e.created_at >= $5 group by 1`, [...given, from]),
   ])
   return { sums: byDay(rows), now: BigInt(now?.sum ?? '0'), decimals: asset.decimals, unit: asset.asset_name }
 }
@@ -94,8 +99,8 @@ async function flows(
 ): Promise<Days> {
   const rows = await database.query<{ day: string; sum: string }>(
     `select to_char(confirmed_at at time zone 'utc', 'YYYY-MM-DD') as day, coalesce(sum(${column}), 0)::text sum from transactions
-     where sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`,
-    [caller.subAccountId, from, value])
+     where workspace_id = $4 and sub_account_id = $1 and status = 'confirmed' and confirmed_at >= $2 and ${condition} group by 1`,
+    [caller.subAccountId, from, value, caller.workspaceId])
   return { sums: byDay(rows), now: null, decimals: asset?.decimals ?? USD_DECIMALS, unit: asset?.asset_name ?? 'USD' }
 }
 

@@ -56,24 +56,28 @@ export const readStory = panelEndpoint({
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const { database, registry } = services
-    const replacements = await replacementsOf(database, row.id)
+    const replacements = await replacementsOf(database, row)
     const references = [row.id, ...replacements.map(({ id }) => id)]
     const [states, request, screening, holds, attempts, ledger, related, events] = await Promise.all([
-      database.query('select state, reason, at from transaction_states where transaction_id = $1 order by id limit $2', [row.id, ROWS_MAX]),
+      database.query(
+        'select state, reason, at from transaction_states where workspace_id = $3 and transaction_id = $1 order by id limit $2',
+        [row.id, ROWS_MAX, row.workspace_id]),
       requestOf(services, row),
       database.query(
         `select provider, address_key address, risk_level, screened_at at from aml_screenings
-         where transaction_id = $1 order by id limit $2`,
-        [row.id, ROWS_MAX]),
+         where workspace_id = $3 and transaction_id = $1 order by id limit $2`,
+        [row.id, ROWS_MAX, row.workspace_id]),
       database.query(
-        `select f.address, f.source, f.risk_level, h.held_at, h.released_at from aml_holds h join frozen_addresses f on f.id = h.freeze_id
-         where h.transaction_id = $1 order by h.held_at limit $2`, [row.id, ROWS_MAX]),
+        `select f.address, f.source, f.risk_level, h.held_at, h.released_at from aml_holds h
+           join frozen_addresses f on f.workspace_id = h.workspace_id and f.id = h.freeze_id
+         where h.workspace_id = $3 and h.transaction_id = $1 order by h.held_at limit $2`, [row.id, ROWS_MAX, row.workspace_id]),
       attemptsOf(services, row),
       ledgerOf(services, row, references),
       database.query<TransactionRow>(
-        `select * from transactions where id in (
-           select id from transactions where parent_id = $1 union select fuel_id from fuel_parts where transaction_id = $1)
-         order by created_at, id limit $2`, [row.id, ROWS_MAX]),
+        `select * from transactions where workspace_id = $3 and id in (
+           select id from transactions where workspace_id = $3 and parent_id = $1
+           union select fuel_id from fuel_parts where workspace_id = $3 and transaction_id = $1)
+         order by created_at, id limit $2`, [row.id, ROWS_MAX, row.workspace_id]),
       database.query<{ id: string; type: string; at: Date }>(
         `select uid id, type, created_at at from events where object = $1 and workspace_id = $2 order by position limit $3`,
         [row.id, caller.workspaceId, ROWS_MAX]),
@@ -130,8 +134,9 @@ async function attemptsOf({ database, registry }: Services, row: TransactionRow)
   }>(
     `select c.attempt, r.kind replacement, c.step, c.hash, c.state, c.fee_max::text, c.fee::text, c.created_at, c.broadcast_at,
        c.block_height::text, c.signed_by
-     from chain_transactions c left join replacements r on r.id = c.replacement_id where c.transaction_id = $1 order by c.attempt limit $2`,
-    [row.id, ROWS_MAX])
+     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id and r.id = c.replacement_id
+     where c.workspace_id = $3 and c.transaction_id = $1 order by c.attempt limit $2`,
+    [row.id, ROWS_MAX, row.workspace_id])
   const decimals = registry.asset(row.fee_asset)?.decimals ?? 0
   const amount = (text: string) => exact(formatAmount(BigInt(text), decimals))
   // Of several that cannot all be mined, the one that was.
@@ -152,14 +157,16 @@ async function ledgerOf({ database, registry }: Services, row: TransactionRow, r
   const rows = await database.query<{ at: Date; entry: string; account: string; amount: string; asset: string }>(
     // The few kinds that there are, one after the other: entries are found by kind and reference.
     `with recursive kinds as (
-       (select kind from ledger_entries order by kind limit 1)
+       (select kind from ledger_entries where workspace_id = $2 order by kind limit 1)
        union all
-       select (select e.kind from ledger_entries e where e.kind > k.kind order by e.kind limit 1) from kinds k where k.kind is not null
+       select (select e.kind from ledger_entries e where e.workspace_id = $2 and e.kind > k.kind order by e.kind limit 1) from kinds k
+         where k.kind is not null
      )
      select e.created_at at, e.kind entry, a.kind account, p.amount::text, a.asset
-     from kinds k join ledger_entries e on e.kind = k.kind and e.reference = any($1)
-       join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
-     where a.workspace_id = $2 order by e.id, a.id limit $3`, [named, row.workspace_id, ROWS_MAX])
+     from kinds k join ledger_entries e on e.workspace_id = $2 and e.kind = k.kind and e.reference = any($1)
+       join ledger_postings p on p.workspace_id = $2 and p.entry_id = e.id
+       join ledger_accounts a on a.workspace_id = $2 and a.id = p.account_id
+     order by e.id, a.id limit $3`, [named, row.workspace_id, ROWS_MAX])
   return rows.map(({ amount, ...each }) => ({
     ...each, amount: exact(formatAmount(BigInt(amount), each.asset === 'USD' ? USD_DECIMALS : registry.asset(each.asset)?.decimals ?? 18)),
   }))

@@ -45,6 +45,8 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
  */
 export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
+    // A table of many rows takes longer than a statement may otherwise, and so does the wait for another process that is at it.
+    await tx.query('set local statement_timeout = 0')
     await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))

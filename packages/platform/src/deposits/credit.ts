@@ -16,10 +16,12 @@ async function accountOf(tx: Queryable, row: TransactionRow): Promise<Omit<Posti
   const scope = { workspace: row.workspace_id, asset: row.asset }
   if (row.kind === 'TANK_DEPOSIT') return { ...scope, kind: 'tank' }
   if (row.wallet_id === null) return { ...scope, kind: 'suspense', address: row.destination_id }
-  const address = await tx.one<{ kind: string }>('select kind from chain_addresses where network = $1 and address = $2', [
-    row.network, row.destination_id,
+  const address = await tx.one<{ kind: string }>(
+    'select kind from chain_addresses where workspace_id = $3 and network = $1 and address = $2',
+    [row.network, row.destination_id, row.workspace_id])
+  const utxo = await tx.one('select 1 from utxos where workspace_id = $3 and network = $1 and address = $2 limit 1', [
+    row.network, row.destination_id, row.workspace_id,
   ])
-  const utxo = await tx.one('select 1 from utxos where network = $1 and address = $2 limit 1', [row.network, row.destination_id])
   if (address?.kind === 'deposit' && !utxo) return { ...scope, wallet: row.wallet_id, kind: 'unswept', address: row.destination_id }
   return { ...scope, wallet: row.wallet_id, kind: 'available' }
 }
@@ -51,11 +53,13 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
      plan = plan - 'frozen_wallet' - 'screening_since' - 'screening_alerted' - 'unknown_sender',
      last_error = null, failure_reason = null,
      next_run_at = null, lease_until = null, lease_token = null, updated_at = greatest($6::timestamptz, $3)
-     where id = $1`, [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now()])
+     where workspace_id = $7 and id = $1`,
+  [row.id, end.state, end.confirmed_at, confirmations, end.status, tx.now(), row.workspace_id])
   await tx.query(
     `update utxos u set spendable = true from deposits d
-     where d.transaction_id = $1 and u.network = d.network and u.txid = d.txid and u.vout = d.position
-       and u.address = d.address and u.value = d.amount`, [row.id])
+     where d.workspace_id = $2 and d.transaction_id = $1 and u.workspace_id = $2
+       and u.network = d.network and u.txid = d.txid and u.vout = d.position
+       and u.address = d.address and u.value = d.amount`, [row.id, row.workspace_id])
   if (account.kind === 'unswept') await queueSweep(services, tx, { ...row, source_id: row.destination_id })
   if (row.kind === 'DEPOSIT') {
     await emit(
@@ -92,7 +96,9 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
       [{ workspace: row.workspace_id, asset: row.asset, kind: 'chain', amount }, { ...frozen, amount: -amount }]
     )
     // A freeze that still holds the deposit is found anew if it returns; one that was released stays released.
-    await tx.query('delete from aml_holds where transaction_id = $1 and released_at is null', [row.id])
+    await tx.query('delete from aml_holds where workspace_id = $2 and transaction_id = $1 and released_at is null', [
+      row.id, row.workspace_id,
+    ])
   }
   await tx.query(
     `update transactions set state = 'REORGED', status = 'failed',
@@ -101,8 +107,10 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
        plan = (plan - 'frozen_wallet' - 'unknown_sender' - 'senders_released')
          || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text),
        updated_at = $2
-     where id = $1`, [row.id, tx.now()])
-  await tx.query('update deposits set block_height = null, block_hash = null where transaction_id = $1', [row.id])
+     where workspace_id = $3 and id = $1`, [row.id, tx.now(), row.workspace_id])
+  await tx.query('update deposits set block_height = null, block_hash = null where workspace_id = $2 and transaction_id = $1', [
+    row.id, row.workspace_id,
+  ])
   if (row.kind === 'DEPOSIT') {
     await emit(
       tx, row.workspace_id, row.sub_account_id, 'deposit.reverted',

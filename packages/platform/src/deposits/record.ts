@@ -36,7 +36,7 @@ async function findOwned(
   if (hits.length === 0) return []
   // Fuel and sweeps stay inside the books; change is known from its own transaction.
   const own = await services.database.query<{ hash: string; kind: string }>(
-    `select c.hash, t.kind from chain_transactions c join transactions t on t.id = c.transaction_id
+    `select c.hash, t.kind from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.network = $1 and c.hash = any($2)`,
     [network.code, hits.map(({ transfer }) => transfer.txid)])
   const kinds = new Map(own.map(({ hash, kind }) => [hash, kind]))
@@ -119,13 +119,15 @@ async function walletOf(
       'insert into wallets (sub_account_id, asset, workspace_id, network) values ($1, $2, $3, $4) returning id',
       [owner.sub_account_id, asset.asset_name, owner.workspace_id, asset.network])
   }
-  return tx.one('select wallet_id id from wallet_addresses where network = $1 and address = $2 and address_tag = $3', [
-    asset.network, address, tag,
-  ])
+  return tx.one(
+    'select wallet_id id from wallet_addresses where workspace_id = $4 and network = $1 and address = $2 and address_tag = $3',
+    [asset.network, address, tag, owner.workspace_id])
 }
 
 async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promise<{ id: string } | undefined> {
-  return tx.one('select id from wallets where sub_account_id = $1 and asset = $2', [owner.sub_account_id, asset])
+  return tx.one('select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2', [
+    owner.sub_account_id, asset, owner.workspace_id,
+  ])
 }
 
 /**
@@ -142,8 +144,9 @@ export async function recordDeposit(
   const tag = tagOf(transfer)
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
-     where network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5 and tag is not distinct from $6 and occurrence = $7`,
-    [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence])
+     where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5
+       and tag is not distinct from $6 and occurrence = $7`,
+    [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
   if (existing) {
     if (existing.block_hash === block.hash) return
     // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
@@ -154,12 +157,12 @@ export async function recordDeposit(
     // The sender may differ in the new block: a contract may pay out what somebody else paid in.
     await tx.query(
       `update deposits set block_height = $2, block_hash = $3, position = $4, sender = $5, senders = $6, senders_complete = $7
-       where transaction_id = $1`,
-      [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer)])
+       where workspace_id = $8 and transaction_id = $1`,
+      [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer), owner.workspace_id])
     const back = await tx.one<TransactionRow>(
       `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
-       where id = $1 and state = 'REORGED' returning *`,
-      [existing.transaction_id, transfer.sender, tx.now()])
+       where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
+      [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id])
     if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
   } else {
     const tank = owner.kind === 'tank'
@@ -176,10 +179,11 @@ export async function recordDeposit(
     })
     await tx.query(
       `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
-         block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+         block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
       [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
-        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt])
+        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt,
+        owner.workspace_id])
     if (!tank) await tellDetected(services, tx, owner, row)
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
@@ -196,18 +200,22 @@ function sendersFor({ sender, senders }: ChainTransfer): [string | null, string 
   return [sender, senders && JSON.stringify(senders.addresses), senders && senders.complete]
 }
 
+/** Of `utxos u`, in SQL: our own change stays what we made it, and what one workspace spends becomes no other's. */
+const IS_MOVABLE = `u.origin = 'deposit' and (u.spent_by is null or u.workspace_id = excluded.workspace_id)`
+
 /** The coin that a deposit is. Whose it is follows from the address it lies at now, and it waits for its crediting. */
 async function recordCoin(tx: Queryable, network: Network, block: ChainBlock, transfer: ChainTransfer, owner: OwnAddress): Promise<void> {
   const wallet = await ownWallet(tx, owner, transfer.asset)
   if (!wallet) return
   await tx.query(
-    `insert into utxos as u (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height)
-     values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
+    `insert into utxos as u (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, block_height, workspace_id)
+     values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8, $9)
      on conflict (network, txid, vout) do update set block_height = excluded.block_height,
-       address = case when u.origin = 'deposit' then excluded.address else u.address end,
-       wallet_id = case when u.origin = 'deposit' then excluded.wallet_id else u.wallet_id end,
-       value = case when u.origin = 'deposit' then excluded.value else u.value end,
-       path_index = case when u.origin = 'deposit' then excluded.path_index else u.path_index end`,
+       address = case when ${IS_MOVABLE} then excluded.address else u.address end,
+       workspace_id = case when ${IS_MOVABLE} then excluded.workspace_id else u.workspace_id end,
+       wallet_id = case when ${IS_MOVABLE} then excluded.wallet_id else u.wallet_id end,
+       value = case when ${IS_MOVABLE} then excluded.value else u.value end,
+       path_index = case when ${IS_MOVABLE} then excluded.path_index else u.path_index end`,
     [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(),
-      owner.path_index, block.height])
+      owner.path_index, block.height, owner.workspace_id])
 }

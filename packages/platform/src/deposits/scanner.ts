@@ -241,7 +241,7 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
     ])
     if (moved.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
     const gone = await tx.query<TransactionRow>(
-      `select t.* from transactions t join deposits d on d.transaction_id = t.id
+      `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
     for (const row of gone) await revert(services, tx, row)
     await tx.query(
@@ -258,29 +258,36 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
   // By the index of what is under way on a network.
-  const rows = await services.database.query<Pick<TransactionRow, 'id' | 'confirmations'> & { block_height: string; coinbase: boolean }>(
-    `select t.id, t.confirmations, d.block_height::text, d.coinbase from transactions t join deposits d on d.transaction_id = t.id
+  const rows = await services.database.query<
+    Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean }
+  >(
+    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase
+     from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
      where t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
        and d.block_height is not null`, [network.code])
-  const shown: { id: string; confirmations: number }[] = []
+  const shown: { workspace: string; id: string; confirmations: number }[] = []
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1
     // A coinbase is credited when the next block may spend it.
     const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
     if (Number(row.block_height) > due) {
-      if (confirmations !== row.confirmations) shown.push({ id: row.id, confirmations })
+      if (confirmations !== row.confirmations) shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
       continue
     }
     await services.database.transaction(async (tx) => {
-      const fresh = await tx.one<TransactionRow>(`select t.* from transactions t join deposits d on d.transaction_id = t.id
-        where t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`, [row.id, row.block_height])
+      const fresh = await tx.one<TransactionRow>(`select t.* from transactions t
+        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
+        where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`,
+      [row.id, row.block_height, row.workspace_id])
       if (fresh) await depthReached(services, tx, fresh, confirmations)
     })
     services.environment.checkpoint('deposit.deep')
   }
   if (shown.length === 0) return
   await services.database.query(
-    `update transactions t set confirmations = s.confirmations, updated_at = $3 from unnest($1::uuid[], $2::integer[]) s (id, confirmations)
-     where t.id = s.id and t.state = 'CONFIRMING'`,
-    [shown.map(({ id }) => id), shown.map(({ confirmations }) => confirmations), services.database.now()])
+    `update transactions t set confirmations = s.confirmations, updated_at = $3
+     from unnest($4::uuid[], $1::uuid[], $2::integer[]) s (workspace_id, id, confirmations)
+     where t.workspace_id = s.workspace_id and t.id = s.id and t.state = 'CONFIRMING'`,
+    [shown.map(({ id }) => id), shown.map(({ confirmations }) => confirmations), services.database.now(),
+      shown.map(({ workspace }) => workspace)])
 }

@@ -19,8 +19,9 @@ const HELD_POLL_MS = 10 * 60_000
 export async function depthReached(services: Services, tx: Queryable, row: TransactionRow, confirmations: number): Promise<void> {
   if (row.kind !== 'DEPOSIT' || row.sub_account_id === null) return credit(services, tx, row, confirmations)
   await tx.query(
-    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3 where id = $1`,
-    [row.id, confirmations, tx.now()]
+    `update transactions set state = 'SCREENING', confirmations = $2, attempts = 0, next_run_at = $3, updated_at = $3
+     where workspace_id = $4 and id = $1`,
+    [row.id, confirmations, tx.now(), row.workspace_id]
   )
 }
 
@@ -35,19 +36,17 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
   try {
     const { parties, unknown } = await partiesOf(services, row, network)
     // A sender without an address cannot be screened: where deposits are screened, such a deposit is held.
-    const isUnknown = unknown && isOn(await readPolicy(services.database, subAccountId), 'deposit')
+    const isUnknown = unknown && isOn(await readPolicy(services.database, row.workspace_id, subAccountId), 'deposit')
     const hits = await screen(services, row, network, 'deposit', parties)
     frozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, subAccountId)
       const fresh = await tx.one<TransactionRow>(
-        'select * from transactions where id = $1 and lease_token = $2 for update', [row.id, row.lease_token]
+        'select * from transactions where workspace_id = $3 and id = $1 and lease_token = $2 for update',
+        [row.id, row.lease_token, row.workspace_id]
       )
       if (!fresh) throw new LeaseLost(row.id)
-      const all = await confirmHits(
-        tx,
-        { subAccountId, transactionId: row.id, space: spaceOf(network), keys: parties.map(({ address }) => addressKey(network, address)) },
-        hits
-      )
+      const keys = parties.map(({ address }) => addressKey(network, address))
+      const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
         return null
@@ -97,9 +96,11 @@ export async function awaitDepositUnfreezing(services: Services, row: Transactio
   await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
     // The plan is read under the lock: the operator may have released the unknown sender a moment ago.
-    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where id = $1', [row.id])
+    const fresh = await tx.one<Pick<TransactionRow, 'plan'>>('select plan from transactions where workspace_id = $2 and id = $1', [
+      row.id, row.workspace_id,
+    ])
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
-    const waits = isUnknown || await isHeld(tx, row.id)
+    const waits = isUnknown || await isHeld(tx, row)
     await advance(tx, row, waits ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     if (!waits) await services.invoices.moved(tx, row)
   })

@@ -27,8 +27,9 @@ export interface Parties {
  */
 export async function partiesOf(services: Services, row: TransactionRow, network: Network): Promise<Parties> {
   const deposit = await services.database.one<Deposit>(
-    'select senders, senders_complete, coinbase, txid, block_height::text, block_hash, occurrence from deposits where transaction_id = $1',
-    [row.id]
+    `select senders, senders_complete, coinbase, txid, block_height::text, block_hash, occurrence
+     from deposits where workspace_id = $2 and transaction_id = $1`,
+    [row.id, row.workspace_id]
   )
   if (!deposit || deposit.coinbase) return { parties: [], unknown: false }
   const { addresses, complete } =
@@ -57,13 +58,16 @@ async function ask(services: Services, row: TransactionRow, network: Network, de
     throw new ScreeningWaits('chain', `the senders are not known yet: ${reasonOf(error)}`)
   }
   await services.database.transaction(async (tx) => {
-    await tx.query('update deposits set senders = $2, senders_complete = $3, sender = coalesce(sender, $4) where transaction_id = $1', [
+    await tx.query(
+      `update deposits set senders = $2, senders_complete = $3, sender = coalesce(sender, $4)
+       where workspace_id = $5 and transaction_id = $1`,
+      [row.id, JSON.stringify(found.addresses), found.complete, found.addresses[0] ?? null, row.workspace_id]
+    )
+    await tx.query('update transactions set source_id = coalesce(source_id, $2) where workspace_id = $3 and id = $1', [
       row.id,
-      JSON.stringify(found.addresses),
-      found.complete,
       found.addresses[0] ?? null,
+      row.workspace_id,
     ])
-    await tx.query('update transactions set source_id = coalesce(source_id, $2) where id = $1', [row.id, found.addresses[0] ?? null])
   })
   return found
 }

@@ -50,7 +50,8 @@ export async function sweepWaits(
   if (reason === null) {
     if (row.plan.waits !== undefined) {
       await services.database.query(
-        `update transactions set plan = plan - 'waits' where id = $1 and lease_token = $2`, [row.id, row.lease_token]
+        `update transactions set plan = plan - 'waits' where workspace_id = $3 and id = $1 and lease_token = $2`,
+        [row.id, row.lease_token, row.workspace_id]
       )
     }
     return false

@@ -4,19 +4,21 @@ import { emit, post } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import type { WalletRow } from '../assets/find-wallet.ts'
+import type { WalletOwner, WalletRow } from '../assets/find-wallet.ts'
 import { isSuspended } from './credit.ts'
 import { queueSweep } from './sweeps.ts'
 
 /** Coins that arrived before the wallet of their asset existed move from suspense to the new wallet. */
-export async function creditWaitingDeposits(services: Services, tx: Queryable, subAccountId: string, wallet: WalletRow): Promise<void> {
+export async function creditWaitingDeposits(services: Services, tx: Queryable, owner: WalletOwner, wallet: WalletRow): Promise<void> {
   const rows = await tx.query<TransactionRow & { address_kind: string }>(
-    `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network and c.address = t.destination_id
-     where t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null and t.address_tag is null for update of t`,
-    [subAccountId, wallet.asset],
+    `select t.*, c.kind address_kind from transactions t
+       join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network and c.address = t.destination_id
+     where t.workspace_id = $3 and t.kind = 'DEPOSIT' and t.sub_account_id = $1 and t.asset = $2 and t.wallet_id is null
+       and t.address_tag is null for update of t`,
+    [owner.subAccountId, wallet.asset, owner.workspaceId],
   )
   for (const row of rows) {
-    await tx.query('update transactions set wallet_id = $2 where id = $1', [row.id, wallet.id])
+    await tx.query('update transactions set wallet_id = $2 where workspace_id = $3 and id = $1', [row.id, wallet.id, row.workspace_id])
     if (isSuspended(row)) await leaveSuspense(services, tx, row, wallet.id, row.address_kind)
   }
 }
@@ -39,14 +41,11 @@ export async function leaveSuspense(
   const end = {
     wallet_id: walletId, state: 'CREDITED' as const, status: 'confirmed' as const, confirmed_at: new Date(services.environment.now()),
   }
-  await tx.query('update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6 where id = $1', [
-    row.id,
-    walletId,
-    end.state,
-    end.status,
-    end.confirmed_at,
-    tx.now(),
-  ])
+  await tx.query(
+    `update transactions set wallet_id = $2, state = $3, status = $4, confirmed_at = $5, updated_at = $6
+     where workspace_id = $7 and id = $1`,
+    [row.id, walletId, end.state, end.status, end.confirmed_at, tx.now(), row.workspace_id],
+  )
   await emit(
     tx,
     row.workspace_id,

@@ -5,6 +5,8 @@ import type { Services } from './services.ts'
 import type { TransactionRow } from './transaction.ts'
 import type { ReplacementKind } from './replacement.ts'
 
+type Owned = Pick<TransactionRow, 'workspace_id' | 'network'>
+
 /** One signed transaction of a transfer. There are several where one has replaced another; only one can be mined. */
 export interface Attempt {
   id: string; attempt: number; hash: string; signed: string; unsigned: UnsignedTransaction; fee_max: string; fee: string | null;
@@ -17,12 +19,13 @@ export interface Attempt {
 }
 
 /** The attempts that are signed and may still be mined, the newest first. */
-export async function liveAttempts(database: Queryable, transactionId: string): Promise<Attempt[]> {
+export async function liveAttempts(database: Queryable, of: Pick<TransactionRow, 'id' | 'workspace_id'>): Promise<Attempt[]> {
   return database.query<Attempt>(
     `select c.id, c.attempt, c.hash, c.signed, c.unsigned, c.fee_max::text, c.fee::text, c.succeeded, c.state, c.account,
       c.nonce::text, c.valid_until::text, c.broadcast_at, c.block_hash, r.kind replacement
-     from chain_transactions c left join replacements r on r.id = c.replacement_id
-     where c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`, [transactionId])
+     from chain_transactions c left join replacements r on r.workspace_id = c.workspace_id and r.id = c.replacement_id
+     where c.workspace_id = $2 and c.transaction_id = $1 and c.state in ('SIGNED', 'INCLUDED') order by c.attempt desc`,
+    [of.id, of.workspace_id])
 }
 
 /** The attempt that is in a block, with its status; else the newest with its own. */
@@ -46,7 +49,7 @@ export async function findIncluded(
 
 /** What waits for a block now. @throws ApiError `TRANSACTION_FINAL` where a block holds it already */
 export async function waitingAttempts(services: Services, row: TransactionRow): Promise<Attempt[]> {
-  const attempts = await liveAttempts(services.database, row.id)
+  const attempts = await liveAttempts(services.database, row)
   let found: { status: TransactionStatus }
   try {
     found = await findIncluded(services, row, attempts)
@@ -58,8 +61,8 @@ export async function waitingAttempts(services: Services, row: TransactionRow): 
 }
 
 /** UTXO: refuses where a later transfer spends the change of these attempts: it would vanish with them. */
-export async function assertUnspentChange(database: Queryable, attempts: readonly Attempt[]): Promise<void> {
-  const spent = await changeSpender(database, attempts)
+export async function assertUnspentChange(database: Queryable, row: Owned, attempts: readonly Attempt[]): Promise<void> {
+  const spent = await changeSpender(database, row, attempts)
   if (spent) {
     throw new ApiError(
       'NOT_REPLACEABLE', `id: transfer ${spent} spends its change already; speed that one up, and this one is mined with it`,
@@ -68,11 +71,15 @@ export async function assertUnspentChange(database: Queryable, attempts: readonl
   }
 }
 
-export async function changeSpender(database: Queryable, attempts: readonly Pick<Attempt, 'hash'>[]): Promise<string | null> {
-  const row = await database.one<{ transaction_id: string }>(
-    `select c.transaction_id from utxos u join chain_transactions c on c.id = u.spent_by
-     where u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`, [attempts.map(({ hash }) => hash)])
-  return row?.transaction_id ?? null
+/** The transfer that spends the change of these attempts; null: none does. */
+export async function changeSpender(
+  database: Queryable, row: Owned, attempts: readonly Pick<Attempt, 'hash'>[]
+): Promise<string | null> {
+  const spender = await database.one<{ transaction_id: string }>(
+    `select c.transaction_id from utxos u join chain_transactions c on c.workspace_id = u.workspace_id and c.id = u.spent_by
+     where u.workspace_id = $2 and u.network = $3 and u.origin = 'change' and u.txid = any($1) and c.state <> 'VOID' limit 1`,
+    [attempts.map(({ hash }) => hash), row.workspace_id, row.network])
+  return spender?.transaction_id ?? null
 }
 
 /**
@@ -80,15 +87,26 @@ export async function changeSpender(database: Queryable, attempts: readonly Pick
  * others would have spent are free again, and of all the change only the winner's exists.
  */
 export async function resolveAttempts(
-  tx: Queryable, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]
+  tx: Queryable, row: Owned, winner: Attempt, consumes: readonly string[], attempts: readonly Attempt[]
 ): Promise<void> {
   const losers = attempts.filter(({ id }) => id !== winner.id)
   if (losers.length === 0) return
   const all = attempts.map(({ id }) => id)
-  await tx.query(`update chain_transactions set state = 'REPLACED' where id = any($1)`, [losers.map(({ id }) => id)])
-  await tx.query(`update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where spent_by = any($1)`, [
-    all, consumes, winner.id,
+  await tx.query(`update chain_transactions set state = 'REPLACED' where workspace_id = $2 and id = any($1)`, [
+    losers.map(({ id }) => id), row.workspace_id,
   ])
-  await tx.query(`delete from utxos where origin = 'change' and txid = any($1)`, [losers.map(({ hash }) => hash)])
-  await tx.query(`update utxos set contested = false, spendable = true where origin = 'change' and txid = $1`, [winner.hash])
+  await tx.query(
+    `update utxos set spent_by = case when txid || ':' || vout = any($2) then $3::uuid end where workspace_id = $4 and spent_by = any($1)`,
+    [all, consumes, winner.id, row.workspace_id])
+  await tx.query(`delete from utxos where workspace_id = $2 and network = $3 and origin = 'change' and txid = any($1)`, [
+    losers.map(({ hash }) => hash), row.workspace_id, row.network,
+  ])
+  await freeChange(tx, row, winner.hash)
+}
+
+/** Change of which it is known that its transaction is the one that will exist: it can be spent. */
+export async function freeChange(tx: Queryable, row: Owned, hash: string | undefined): Promise<void> {
+  await tx.query(
+    `update utxos set contested = false, spendable = true
+     where workspace_id = $2 and network = $3 and origin = 'change' and txid = $1`, [hash, row.workspace_id, row.network])
 }

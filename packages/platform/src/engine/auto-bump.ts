@@ -16,13 +16,14 @@ export async function bumpLowFee(services: Services, row: TransactionRow, attemp
   if (afterMs === 0 || !replaceable || !newest?.broadcast_at) return
   if (services.environment.now() - newest.broadcast_at.getTime() < afterMs) return
   if (!await replaceable.marketPaysMore(row, newest)) return
-  if (await changeSpender(services.database, attempts) !== null) return
+  if (await changeSpender(services.database, row, attempts) !== null) return
   await services.database.query(
-    `insert into replacements (id, transaction_id, kind, created_at, updated_at) select $1, $2, 'AUTO', $5::timestamptz, $5
-     where (select count(*) from replacements where transaction_id = $2 and kind = 'AUTO') < $3
+    `insert into replacements (id, workspace_id, transaction_id, kind, created_at, updated_at)
+       select $1, $6, $2, 'AUTO', $5::timestamptz, $5
+     where (select count(*) from replacements where workspace_id = $6 and transaction_id = $2 and kind = 'AUTO') < $3
        and not exists (
-         select 1 from replacements where transaction_id = $2 and kind = 'AUTO'
+         select 1 from replacements where workspace_id = $6 and transaction_id = $2 and kind = 'AUTO'
          and created_at > $5::timestamptz - $4 * interval '1 millisecond')
      on conflict do nothing`,
-    [services.environment.uuid(), row.id, BUMPS_MAX, afterMs, services.database.now()])
+    [services.environment.uuid(), row.id, BUMPS_MAX, afterMs, services.database.now(), row.workspace_id])
 }

@@ -9,7 +9,7 @@ const REJECTED_RETRY_MS = 3000
 
 /** SIGNED or BROADCASTING → CONFIRMING: the same bytes as often as needed. An error is unknown, never failed. */
 export async function broadcast(services: Services, row: TransactionRow): Promise<void> {
-  const attempts = await liveAttempts(services.database, row.id)
+  const attempts = await liveAttempts(services.database, row)
   const [chain] = attempts
   if (!chain) throw new Error(`${row.state} without signed bytes`)
   const client = services.networks.client(row.network)
@@ -17,8 +17,9 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   if (row.state === 'SIGNED') {
     const written = await services.database.transaction(async (tx) => {
       const rows = await tx.query(
-        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4 where id = $1 and lease_token = $2
-          returning 1`, [row.id, row.lease_token, chain.hash, tx.now()])
+        `update transactions set hash = $3, state = 'BROADCASTING', updated_at = $4
+          where workspace_id = $5 and id = $1 and lease_token = $2
+          returning 1`, [row.id, row.lease_token, chain.hash, tx.now(), row.workspace_id])
       if (rows.length === 1) await services.kinds[row.kind].broadcast?.(services, tx, row)
       return rows.length === 1
     })
@@ -27,7 +28,8 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
   }
   if (chain.broadcast_at === null) {
     await services.database.query(
-      'update chain_transactions set broadcast_at = $2 where id = $1 and broadcast_at is null', [chain.id, services.database.now()])
+      'update chain_transactions set broadcast_at = $2 where workspace_id = $3 and id = $1 and broadcast_at is null',
+      [chain.id, services.database.now(), row.workspace_id])
   }
   const result = await client.broadcast(chain.signed)
   services.environment.checkpoint('transaction.broadcast')

@@ -60,8 +60,9 @@ async function taskOf(services: Services, row: TransactionRow): Promise<Task> {
 /** What a deposit address holds for its wallet. */
 async function sweepable(services: Services, row: TransactionRow): Promise<bigint> {
   const found = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
-    [row.wallet_id, row.asset, row.source_id])
+    `select balance::text from ledger_accounts
+     where workspace_id = $4 and wallet_id = $1 and asset = $2 and kind = 'unswept' and address = $3`,
+    [row.wallet_id, row.asset, row.source_id, row.workspace_id])
   const balance = BigInt(found?.balance ?? '0')
   return balance > 0n ? balance : 0n
 }

@@ -27,7 +27,7 @@ export async function commitBuilt(
   const refused = await services.database.transaction(async (tx): Promise<Fail | null> => {
     await takeLock(tx, row, prepared)
     // A later transfer that spends the change of the replaced transaction would vanish with it.
-    const spender = inPlaceOf ? await changeSpender(tx, inPlaceOf.attempts) : null
+    const spender = inPlaceOf ? await changeSpender(tx, row, inPlaceOf.attempts) : null
     if (spender) return fail(`transfer ${spender} spends its change already`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
     if (answer.kind === 'wait') {
@@ -108,18 +108,21 @@ async function write(
   if (account !== null && decoded.from.at(-1) !== account) throw new Error('the derived address is not the source address')
   // Expired attempts of this transfer are excluded by this one, which takes their number and coins: none is ever taken up again.
   const dead = await tx.query<{ id: string }>(
-    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state = 'EXPIRED' returning id`, [row.id]
+    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED' returning id`,
+    [row.id, row.workspace_id]
   )
   await insertChainTransaction(tx, {
-    id, transaction_id: row.id, network: row.network, state: 'BUILT', account, nonce: built.nonce ?? null, unsigned,
+    id, workspace_id: row.workspace_id, transaction_id: row.id, network: row.network, state: 'BUILT', account,
+    nonce: built.nonce ?? null, unsigned,
     fee_max: decoded.fee_max, valid_until: built.validUntil ?? null, step: decoded.action?.kind ?? null,
     replaces: inPlaceOf?.attempts.at(-1)?.id ?? null, replacement_id: inPlaceOf?.replacement.id ?? null,
   })
   for (const coin of built.coins ?? []) await takeCoin(tx, row, id, coin, dead.map((each) => each.id), inPlaceOf)
   const noted = hold ? { [hold.noted]: heldAfter(row, hold, inPlaceOf).toString() } : {}
   if (inPlaceOf) {
-    await tx.query(`update utxos set contested = true, spendable = false where origin = 'change' and txid = any($1)`, [
-      inPlaceOf.attempts.map(({ hash }) => hash),
+    await tx.query(`update utxos set contested = true, spendable = false where workspace_id = $2 and network = $3 and origin = 'change'
+      and txid = any($1)`, [
+      inPlaceOf.attempts.map(({ hash }) => hash), row.workspace_id, row.network,
     ])
   }
   await advance(tx, row, {
@@ -137,10 +140,11 @@ async function takeCoin(
 ): Promise<void> {
   const taken = await tx.query(
     `update utxos set spent_by = $4
-     where network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
-    [row.network, txid, vout, id, dead])
+     where workspace_id = $6 and network = $1 and txid = $2 and vout = $3 and (spent_by is null or spent_by = any($5)) returning 1`,
+    [row.network, txid, vout, id, dead, row.workspace_id])
   if (taken.length === 1) return
-  const own = inPlaceOf && await tx.one('select 1 from utxos where network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
-    [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id)])
+  const own = inPlaceOf && await tx.one(
+    'select 1 from utxos where workspace_id = $5 and network = $1 and txid = $2 and vout = $3 and spent_by = any($4)',
+    [row.network, txid, vout, inPlaceOf.attempts.map((attempt) => attempt.id), row.workspace_id])
   if (!own) throw new Error('a coin was taken by another transfer')
 }

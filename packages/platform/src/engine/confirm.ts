@@ -33,7 +33,7 @@ const REBROADCAST_ATTEMPTS = 20
 /** CONFIRMING: looks the hash up, or several where one has replaced another; its kind books the end at the chain's depth. */
 export async function confirm(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
-  const attempts = await liveAttempts(services.database, row.id)
+  const attempts = await liveAttempts(services.database, row)
   const { network, client } = services.networks.get(row.network)
   // The head first: by one that came later a block would be final that has gone in between.
   const tip = await client.tip()
@@ -43,7 +43,7 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
     if (attempts.some(({ state }) => state === 'INCLUDED')) {
       await services.database.query(
         `update chain_transactions set state = 'SIGNED', block_height = null, block_hash = null
-         where transaction_id = $1 and state = 'INCLUDED'`, [row.id])
+         where workspace_id = $2 and transaction_id = $1 and state = 'INCLUDED'`, [row.id, row.workspace_id])
     }
     if (await startReplacing(services, row)) return
     await bumpLowFee(services, row, attempts)
@@ -64,12 +64,12 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   await services.database.transaction(async (tx) => {
     await tx.query(
       `update chain_transactions set state = $2, block_height = $3, block_hash = $4, fee = $5, succeeded = $6, withdrawn = $7
-        where id = $1`,
+        where workspace_id = $8 and id = $1`,
       [chain.id, final ? 'CONFIRMED' : 'INCLUDED', status.height, status.blockHash, fee.toString(), status.succeeded,
-        status.staking?.withdrawn.toString() ?? null])
+        status.staking?.withdrawn.toString() ?? null, row.workspace_id])
     await kind.included?.(services, tx, row, { fee, feeMax: BigInt(chain.fee_max), succeeded: status.succeeded, final })
     if (!final) return advance(tx, row, { hash: chain.hash, confirmations, fee, last_error: null, run_in_ms: null })
-    await resolveAttempts(tx, chain, decode(services.registry, chain.unsigned, key.at).consumes, attempts)
+    await resolveAttempts(tx, row, chain, decode(services.registry, chain.unsigned, key.at).consumes, attempts)
     if (!kind.settle) throw new Error(`${row.kind} is not settled here`)
     const outcome = { fee, succeeded: status.succeeded && !cancelled, cancelled, confirmations, staking: status.staking }
     await kind.settle(services, tx, { ...row, hash: chain.hash }, outcome)

@@ -17,9 +17,9 @@ export type Place = Pick<TransactionRow, 'id' | 'network' | 'source_id' | 'works
 export async function countedOn(database: Queryable, row: Place): Promise<OwnPoints> {
   const rows = await database.query<{ id: string; energy: string; bandwidth: string }>(
     `select id, coalesce(plan->>'energy_counted', '0') energy, coalesce(plan->>'bandwidth_counted', '0') bandwidth from transactions
-     where network = $1 and source_id = $2 and status = 'pending' and id <> $3
+     where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
        and (plan ? 'energy_counted' or plan ? 'bandwidth_counted')
-     order by id`, [row.network, row.source_id, row.id])
+     order by id`, [row.network, row.source_id, row.id, row.workspace_id])
   const sum = (name: 'energy' | 'bandwidth') => rows.reduce((total, each) => total + BigInt(each[name]), 0n)
   return {
     energy: sum('energy'), bandwidth: sum('bandwidth'),
@@ -41,7 +41,8 @@ export async function stillCounts(tx: Queryable, row: Place, mark: string): Prom
 export async function othersRely(database: Queryable, row: Place, resource: string | null): Promise<boolean> {
   const found = await database.one(
     `select 1 from transactions
-     where network = $1 and source_id = $2 and status = 'pending' and id <> $3 and coalesce(plan->>$4, '0') <> '0' limit 1`,
-    [row.network, row.source_id, row.id, `${(resource ?? '').toLowerCase()}_spared`])
+     where workspace_id = $5 and network = $1 and source_id = $2 and status = 'pending' and id <> $3
+       and coalesce(plan->>$4, '0') <> '0' limit 1`,
+    [row.network, row.source_id, row.id, `${(resource ?? '').toLowerCase()}_spared`, row.workspace_id])
   return found !== undefined
 }

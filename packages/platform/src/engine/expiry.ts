@@ -27,7 +27,9 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
     const found = { transaction: row.id, hash: dead.hash, found: other.hash }
     services.log.error(found, 'the transaction was published under another signature, whose hash is taken over')
     await services.database.transaction(async (tx) => {
-      await tx.query(`update chain_transactions set hash = $2, signed = $3 where id = $1`, [dead.id, other.hash, other.raw])
+      await tx.query(`update chain_transactions set hash = $2, signed = $3 where workspace_id = $4 and id = $1`, [
+        dead.id, other.hash, other.raw, row.workspace_id,
+      ])
       const reason = 'it was published under another signature'
       await advance(tx, row, { state: 'CONFIRMING', hash: other.hash, last_error: reason, run_in_ms: 0 })
     })
@@ -41,11 +43,13 @@ export async function buryDead(services: Services, row: TransactionRow, dead: Ex
     `a transaction expired without being included; ${again ? 'it is built again' : 'the transfer fails'}`
   )
   await services.database.transaction(async (tx) => {
-    await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null where id = $1`, [dead.id])
+    await tx.query(`update chain_transactions set state = 'EXPIRED', block_height = null, block_hash = null
+      where workspace_id = $2 and id = $1`, [dead.id, row.workspace_id])
     // The dead transaction's change will never be made.
     await tx.query(
-      `update utxos set spendable = false, block_height = null where network = $1 and txid = $2 and origin = 'change'`,
-      [row.network, dead.hash]
+      `update utxos set spendable = false, block_height = null
+       where workspace_id = $3 and network = $1 and txid = $2 and origin = 'change'`,
+      [row.network, dead.hash, row.workspace_id]
     )
     // On chains where nothing excludes the dead transaction the nodes sign no other for this transfer.
     if (!again) return startFailing(services, tx, row, kind.action?.(row) ? 'a call of it expired before the chain included it' : AGAIN)

@@ -51,18 +51,19 @@ function voidedBy(row: TransactionRow): Parameters<typeof voidIntent>[1] {
  * Hashes of signed transactions that need not stop a failing transfer: those that died on the chain, steps that are done,
  * and the transfer's fuel, which went to an address of ours and has books of its own. Anything else may still move money.
  */
-const HARMLESS = `select hash from chain_transactions where hash is not null and transaction_id = any(array(
-    select $1::uuid union select id from transactions where parent_id = $1 and source_type = 'GAS_TANK'
-    union select fuel_id from fuel_parts where transaction_id = $1))
+const HARMLESS = `select hash from chain_transactions where workspace_id = $2 and hash is not null and transaction_id = any(array(
+    select $1::uuid union select id from transactions where workspace_id = $2 and parent_id = $1 and source_type = 'GAS_TANK'
+    union select fuel_id from fuel_parts where workspace_id = $2 and transaction_id = $1))
   and (transaction_id <> $1 or state in ('EXPIRED', 'VOID') or step is not null and state = 'CONFIRMED')`
 
 /** VOIDING → FAILED, once two nodes hold the void. */
 export async function voidAndFail(services: Services, row: TransactionRow): Promise<void> {
-  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id])
+  const harmless = await services.database.query<{ hash: string }>(HARMLESS, [row.id, row.workspace_id])
   const outcome = await voidIntent(services, voidedBy(row), harmless.map(({ hash }) => hash))
   if (outcome.signed.length > 0 && row.plan.cancel) {
     // The nodes finished the signature just before: the transfer goes on, and its cancellation competes with it on the chain.
-    const built = await services.database.one(`select 1 from chain_transactions where transaction_id = $1 and state = 'BUILT'`, [row.id])
+    const built = await services.database.one(
+      `select 1 from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'BUILT'`, [row.id, row.workspace_id])
     if (built) {
       return advance(services.database, row, { state: 'SIGNING', plan: { cancel: null, reason: null }, last_error: null, run_in_ms: 0 })
     }
@@ -81,7 +82,9 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
   const voided = { ...row, voids: outcome.voids }
   await services.database.transaction(async (tx) => {
     await finish(services, tx, voided, row.plan.reason ?? 'failed')
-    await tx.query('update transactions set voids = $2 where id = $1', [row.id, JSON.stringify(outcome.voids)])
+    await tx.query('update transactions set voids = $2 where workspace_id = $3 and id = $1', [
+      row.id, JSON.stringify(outcome.voids), row.workspace_id,
+    ])
   })
   services.environment.checkpoint('transaction.failed')
 }
@@ -92,16 +95,22 @@ async function finish(services: Services, tx: Queryable, row: TransactionRow, re
   await kind.failing?.(services, tx, row, reason)
   await tx.query(
     `update utxos set spent_by = null
-     where spent_by in (select id from chain_transactions where transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`, [row.id])
+     where workspace_id = $2 and spent_by in (
+       select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED'))`,
+    [row.id, row.workspace_id])
   const given = await tx.query<{ account: string | null; nonce: string | null }>(
-    `update chain_transactions set state = 'VOID' where transaction_id = $1 and state in ('BUILT', 'EXPIRED') returning account,
-      nonce::text`, [row.id])
-  for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row.network, place)
+    `update chain_transactions set state = 'VOID' where workspace_id = $2 and transaction_id = $1 and state in ('BUILT', 'EXPIRED')
+     returning account, nonce::text`, [row.id, row.workspace_id])
+  for (const place of given) if (place.nonce !== null) await wakeNextNonce(tx, row, place)
   const ending = await kind.release?.(services, tx, row, reason) ?? {}
-  if (row.plan.cancel) await tx.query(`update replacements set state = 'DONE', updated_at = $2 where id = $1`, [row.plan.cancel, tx.now()])
+  if (row.plan.cancel) {
+    await tx.query(`update replacements set state = 'DONE', updated_at = $2 where workspace_id = $3 and id = $1`, [
+      row.plan.cancel, tx.now(), row.workspace_id,
+    ])
+  }
   await tx.query(
     `update replacements set state = 'REFUSED', reason = 'the transfer has failed', updated_at = $2
-     where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now()])
+     where workspace_id = $3 and transaction_id = $1 and state in ('PENDING', 'FUELING')`, [row.id, tx.now(), row.workspace_id])
   const state: State = row.plan.cancel ? 'CANCELLED' : ending.state ?? 'FAILED'
   // A transfer that never reached a chain has cost nothing.
   const end = { state, status: 'failed' as const, failure_reason: ending.reason ?? reason, fee: ending.fee ?? 0n, plan: ending.plan ?? {} }

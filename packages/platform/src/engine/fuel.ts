@@ -16,7 +16,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   if (fuel === 'waits') {
     await advance(services.database, row, { run_in_ms: null })
     // Fuel that came while this was under way could not wake it.
-    if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.id)
+    if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.workspace_id, row.id)
     return
   }
   if (fuel === 'alone') return services.tanks.startAlone(services, row)

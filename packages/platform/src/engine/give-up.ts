@@ -2,7 +2,7 @@ import type { Services } from './services.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { refuse, type Replacement } from './replacement.ts'
-import { liveAttempts } from './attempts.ts'
+import { freeChange, liveAttempts } from './attempts.ts'
 
 /** Gives a replacement up that cannot be made: the waiting transaction goes on waiting. */
 export async function giveUp(services: Services, row: TransactionRow, replacement: Replacement, reason: string): Promise<void> {
@@ -10,13 +10,13 @@ export async function giveUp(services: Services, row: TransactionRow, replacemen
     { transaction: row.id, replacement: replacement.kind, reason }, 'a replacement is given up; what was signed before goes on'
   )
   await services.database.transaction(async (tx) => {
-    await tx.query(`update utxos set spent_by = null where spent_by in (select id from chain_transactions
-      where replacement_id = $1 and state = 'BUILT')`, [replacement.id])
-    await tx.query(`update chain_transactions set state = 'VOID' where replacement_id = $1 and state = 'BUILT'`, [replacement.id])
-    const live = await liveAttempts(tx, row.id)
-    if (live.length === 1) {
-      await tx.query(`update utxos set contested = false, spendable = true where origin = 'change' and txid = $1`, [live[0]?.hash])
-    }
+    await tx.query(`update utxos set spent_by = null where workspace_id = $2 and spent_by in (select id from chain_transactions
+      where workspace_id = $2 and replacement_id = $1 and state = 'BUILT')`, [replacement.id, row.workspace_id])
+    await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and replacement_id = $1 and state = 'BUILT'`, [
+      replacement.id, row.workspace_id,
+    ])
+    const live = await liveAttempts(tx, row)
+    if (live.length === 1) await freeChange(tx, row, live[0]?.hash)
     await refuse(tx, replacement, reason)
     await advance(tx, row, {
       state: 'BROADCASTING', last_error: `replacement given up: ${reason}`.slice(0, 500), run_in_ms: 0, plan: { cancel: null },

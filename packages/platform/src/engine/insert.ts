@@ -64,6 +64,7 @@ export async function insertUnlessThere<K extends TransactionKind>(
 /** One unsigned or signed transaction of a chain. Amounts in the smallest native unit. */
 export interface NewChainTransaction {
   id: string
+  workspace_id: string
   transaction_id: string
   network: string
   state: 'BUILT' | 'SIGNED' | 'VOID'
@@ -85,10 +86,11 @@ export interface NewChainTransaction {
 export async function insertChainTransaction(tx: Queryable, row: NewChainTransaction): Promise<void> {
   await tx.query(
     `insert into chain_transactions (id, transaction_id, network, state, account, nonce, unsigned, fee_max, attempt, valid_until, step,
-       replaces, replacement_id, signed, hash, broadcast_at, created_at)
+       replaces, replacement_id, signed, hash, broadcast_at, created_at, workspace_id)
      values ($1, $2, $3, $4, $5, $6, $7, $8,
-       (select coalesce(max(attempt), 0) + 1 from chain_transactions where transaction_id = $2), $9, $10, $11, $12, $13, $14, $15, $16)`,
+       (select coalesce(max(attempt), 0) + 1 from chain_transactions where workspace_id = $17 and transaction_id = $2),
+       $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
     [row.id, row.transaction_id, row.network, row.state, row.account, row.nonce?.toString() ?? null, JSON.stringify(row.unsigned),
       row.fee_max.toString(), row.valid_until, row.step, row.replaces, row.replacement_id, row.signed?.raw ?? null,
-      row.signed?.hash ?? null, row.signed?.at ?? null, row.signed?.at ?? tx.now()])
+      row.signed?.hash ?? null, row.signed?.at ?? null, row.signed?.at ?? tx.now(), row.workspace_id])
 }

@@ -20,8 +20,8 @@ export async function claim(services: Services, limit: number): Promise<Transact
   return services.database.query<TransactionRow>(
     `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
       attempts = attempts + 1
-     where id in (
-       select id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
+     where (workspace_id, id) in (
+       select workspace_id, id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
        order by next_run_at limit $1 for update skip locked)
      returning *`, [limit, LEASE_MS, services.database.now()])
 }
@@ -75,33 +75,35 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
   // The event of a change is written by the same statement. Terminal states have events of their own, with the whole transaction.
   const isTold =
     ASKED_FOR.has(row.kind) && change.state !== undefined && change.state !== row.state && (change.status ?? 'pending') === 'pending'
-  values.push(isTold)
+  values.push(isTold, row.workspace_id)
   const written = await tx.query<{ id: string }>(
     `with written as (
-       update transactions set ${sets.join(', ')} where id = $1 and lease_token = $2
+       update transactions set ${sets.join(', ')} where workspace_id = $${values.length} and id = $1 and lease_token = $2
        returning id, workspace_id, sub_account_id, state, hash, confirmations
      ), noted as (
        insert into events (workspace_id, sub_account_id, type, payload)
        select workspace_id, sub_account_id, 'transaction.updated', jsonb_build_object(
          'id', id, 'status', 'pending', 'sub_status', state, 'hash', hash, 'confirmations', confirmations
        )
-       from written where $${values.length}
+       from written where $${values.length - 1}
      ) select id from written`, values)
   if (written.length !== 1) throw new LeaseLost(row.id)
   if (isTold) tx.tell({ type: 'transaction.updated', workspace: row.workspace_id, payload: JSON.stringify({ id: row.id }) })
 }
 
 /** Makes a transaction due now that waits for something which has happened; one that a worker holds is left to it. */
-export async function wakeOne(tx: Queryable, id: string | null): Promise<void> {
-  await tx.query('update transactions set next_run_at = $2 where id = $1 and lease_token is null', [id, tx.now()])
+export async function wakeOne(tx: Queryable, workspace: string, id: string | null): Promise<void> {
+  await tx.query(
+    'update transactions set next_run_at = $2 where workspace_id = $3 and id = $1 and lease_token is null', [id, tx.now(), workspace])
 }
 
 /** Makes the oldest transaction of a wallet due now that waits to be built: coins have come that it may spend. */
-export async function wakeBuilding(tx: Queryable, walletId: string): Promise<void> {
+export async function wakeBuilding(tx: Queryable, workspace: string, walletId: string): Promise<void> {
   await tx.query(
-    `update transactions set next_run_at = $2 where lease_token is null and id = (
-       select id from transactions where wallet_id = $1 and state = 'QUEUED' and status = 'pending' and lease_token is null
-       order by created_at, id limit 1)`, [walletId, tx.now()])
+    `update transactions set next_run_at = $2 where lease_token is null and workspace_id = $3 and id = (
+       select id from transactions where workspace_id = $3 and wallet_id = $1 and state = 'QUEUED' and status = 'pending'
+         and lease_token is null
+       order by created_at, id limit 1)`, [walletId, tx.now(), workspace])
 }
 
 /** Of `transactions`, in SQL: whether it was sent and waits for its chain to move. */

@@ -5,6 +5,9 @@ import { advance, wakeOne } from './lease.ts'
 import { mayBeShown, noteShown, showAlone, turnBack } from './shown.ts'
 import type { TransactionRow } from './transaction.ts'
 
+/** Of whom an account is, and on which network. */
+type Owned = Pick<TransactionRow, 'network' | 'workspace_id'>
+
 /** A transaction's place in its account's order; null where its network knows none. */
 interface Place {
   account: string | null
@@ -24,15 +27,22 @@ export async function openAccount(tx: Queryable, network: string, account: strin
 /** The lowest number from `$3` on that no transaction of ours holds. What was given up before any signature holds none. */
 const LOWEST_FREE = `select coalesce(
   (select $3::bigint where not exists (
-     select 1 from chain_transactions c where c.network = $1 and c.account = $2 and c.nonce = $3::bigint and c.state <> 'VOID')),
+     select 1 from chain_transactions c
+     where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce = $3::bigint and c.state <> 'VOID')),
   (select c.nonce + 1 from chain_transactions c
-   where c.network = $1 and c.account = $2 and c.nonce >= $3::bigint and c.state <> 'VOID' and not exists (
-     select 1 from chain_transactions d where d.network = $1 and d.account = $2 and d.nonce = c.nonce + 1 and d.state <> 'VOID')
+   where c.workspace_id = $4 and c.network = $1 and c.account = $2 and c.nonce >= $3::bigint and c.state <> 'VOID' and not exists (
+     select 1 from chain_transactions d
+     where d.workspace_id = $4 and d.network = $1 and d.account = $2 and d.nonce = c.nonce + 1 and d.state <> 'VOID')
    order by c.nonce limit 1))::text nonce`
 
 /** The lowest free nonce of an account, whose lock is held. @param mined the next that the chain would take */
-export async function lowestFree(tx: Queryable, network: string, account: string, mined: bigint): Promise<bigint> {
-  const free = await tx.one<{ nonce: string }>(LOWEST_FREE, [network, account, mined.toString()])
+export async function lowestFree(
+  tx: Queryable,
+  { network, workspace_id: workspace }: Owned,
+  account: string,
+  mined: bigint,
+): Promise<bigint> {
+  const free = await tx.one<{ nonce: string }>(LOWEST_FREE, [network, account, mined.toString(), workspace])
   return BigInt(free?.nonce as string)
 }
 
@@ -40,18 +50,20 @@ export async function lowestFree(tx: Queryable, network: string, account: string
  * Condition for a transaction that may take another number: no node has seen it, and it goes on to be signed. One whose
  * earlier attempt was signed and died keeps its number: the nodes would sign no other.
  */
-const MOVABLE = `c.network = $1 and c.account = $2 and c.state = 'BUILT' and c.replaces is null and c.shown_at is null
+const MOVABLE = `c.workspace_id = $3 and c.network = $1 and c.account = $2 and c.state = 'BUILT' and c.replaces is null
+  and c.shown_at is null
   and t.state = 'SIGNING' and not t.plan ? 'cancel'
-  and not exists (select 1 from chain_transactions e where e.transaction_id = c.transaction_id and e.hash is not null)`
+  and not exists (select 1 from chain_transactions e 
+    where e.workspace_id = c.workspace_id and e.transaction_id = c.transaction_id and e.hash is not null)`
 
 /** Whether a transaction waits that will take the number of one that was given up. */
-export async function isGapClosing(tx: Queryable, network: string, account: string): Promise<boolean> {
-  return (
-    (await tx.one(`select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where ${MOVABLE} limit 1`, [
-      network,
-      account,
-    ])) !== undefined
+export async function isGapClosing(tx: Queryable, { network, workspace_id: workspace }: Owned, account: string): Promise<boolean> {
+  const found = await tx.one(
+    `select 1 from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+     where ${MOVABLE} limit 1`,
+    [network, account, workspace],
   )
+  return found !== undefined
 }
 
 /** A transaction's place. `before`: a lower number is not signed yet. `held`: how many numbers from the last settled one on are taken. */
@@ -84,7 +96,7 @@ export async function placeToSign(
       const isAllowed = await mayBeShown(services, tx, row)
       // Under the account's lock: either the waking comes after this, or the one before is seen as signed.
       await lockAccount(tx, row.network, account)
-      const standing = await standingOf(tx, row.network, account, built.id)
+      const standing = await standingOf(tx, row, account, built.id)
       if (!standing) throw new Error('SIGNING without an unsigned transaction')
       if (!standing.shown && !isAllowed) {
         await turnBack(tx, row)
@@ -103,7 +115,7 @@ export async function placeToSign(
       }
       // It keeps its number, as a node may have signed it; a gap below is another's to close: the nodes refuse this one until then.
       if (standing.shown) return standing.unsigned
-      await noteShown(tx, built.id)
+      await noteShown(tx, row, built.id)
       return moved ?? standing.unsigned
     })
     if (result === 'waits') return null
@@ -113,19 +125,26 @@ export async function placeToSign(
   }
 }
 
-async function standingOf(tx: Queryable, network: string, account: string, id: string): Promise<Standing | undefined> {
+async function standingOf(
+  tx: Queryable,
+  { network, workspace_id: workspace }: Owned,
+  account: string,
+  id: string,
+): Promise<Standing | undefined> {
   return tx.one<Standing>(
     `with settled as (
        select nonce + 1 floor from chain_transactions
-       where network = $1 and account = $2 and nonce is not null and state in ('INCLUDED', 'CONFIRMED') order by nonce desc limit 1)
+       where workspace_id = $4 and network = $1 and account = $2 and nonce is not null and state in ('INCLUDED', 'CONFIRMED')
+       order by nonce desc limit 1)
      select c.unsigned, c.nonce::text, c.shown_at is not null shown, (select floor from settled)::text floor,
        exists (select 1 from chain_transactions b
-         where b.network = $1 and b.account = $2 and b.nonce < c.nonce and b.state = 'BUILT' and b.replaces is null) before,
+         where b.workspace_id = $4 and b.network = $1 and b.account = $2 and b.nonce < c.nonce and b.state = 'BUILT'
+           and b.replaces is null) before,
        (select count(distinct h.nonce) from chain_transactions h
-         where h.network = $1 and h.account = $2 and h.nonce >= (select floor from settled) and h.nonce < c.nonce
-           and h.state <> 'VOID')::text held
-     from chain_transactions c where c.id = $3 and c.state = 'BUILT'`,
-    [network, account, id],
+         where h.workspace_id = $4 and h.network = $1 and h.account = $2 and h.nonce >= (select floor from settled)
+           and h.nonce < c.nonce and h.state <> 'VOID')::text held
+     from chain_transactions c where c.workspace_id = $4 and c.id = $3 and c.state = 'BUILT'`,
+    [network, account, id, workspace],
   )
 }
 
@@ -143,37 +162,43 @@ async function closeGap(
   own: { id: string; account: string; nonce: bigint },
   mined: bigint,
 ): Promise<UnsignedTransaction | 'another' | null> {
-  const free = await lowestFree(tx, row.network, own.account, mined)
+  const free = await lowestFree(tx, row, own.account, mined)
   if (free >= own.nonce) return null
   const last = await tx.one<{ id: string; transaction_id: string; unsigned: UnsignedTransaction }>(
-    `select c.id, c.transaction_id, c.unsigned from chain_transactions c join transactions t on t.id = c.transaction_id
-     where ${MOVABLE} and c.nonce > $3 order by c.nonce desc limit 1`,
-    [row.network, own.account, free.toString()],
+    `select c.id, c.transaction_id, c.unsigned from chain_transactions c
+       join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+     where ${MOVABLE} and c.nonce > $4 order by c.nonce desc limit 1`,
+    [row.network, own.account, row.workspace_id, free.toString()],
   )
   if (!last) return null
   const unsigned = withNonce(services.networks.get(row.network).network, last.unsigned, free)
-  await tx.query('update chain_transactions set nonce = $2, unsigned = $3 where id = $1', [
+  await tx.query('update chain_transactions set nonce = $2, unsigned = $3 where workspace_id = $4 and id = $1', [
     last.id,
     free.toString(),
     JSON.stringify(unsigned),
+    row.workspace_id,
   ])
   services.log.info(
     { transaction: last.transaction_id, account: own.account, nonce: free.toString() },
     'a transaction takes the place of one that was given up',
   )
   if (last.id === own.id) return unsigned
-  await wakeOne(tx, last.transaction_id)
+  await wakeOne(tx, row.workspace_id, last.transaction_id)
   return 'another'
 }
 
 /** Makes the transaction with the next nonce due, in the same commit that signs or gives up the one before. */
-export async function wakeNextNonce(tx: Queryable, network: string, { account }: Pick<Place, 'account'>): Promise<void> {
+export async function wakeNextNonce(
+  tx: Queryable,
+  { network, workspace_id: workspace }: Owned,
+  { account }: Pick<Place, 'account'>,
+): Promise<void> {
   if (account === null) return
   await lockAccount(tx, network, account)
   await tx.query(
-    `update transactions set next_run_at = $3 where lease_token is null and state = 'SIGNING' and id = (
+    `update transactions set next_run_at = $3 where lease_token is null and state = 'SIGNING' and workspace_id = $4 and id = (
        select transaction_id from chain_transactions
-       where network = $1 and account = $2 and state = 'BUILT' and replaces is null order by nonce limit 1)`,
-    [network, account, tx.now()],
+       where workspace_id = $4 and network = $1 and account = $2 and state = 'BUILT' and replaces is null order by nonce limit 1)`,
+    [network, account, tx.now(), workspace],
   )
 }

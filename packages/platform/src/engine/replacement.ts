@@ -4,54 +4,58 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { TransactionRow } from './transaction.ts'
 
+type Owned = Pick<TransactionRow, 'id' | 'workspace_id'>
+
 export type ReplacementKind = 'SPEED_UP' | 'CANCEL' | 'AUTO'
 
 /** A row of `replacements`: a speed-up or cancellation that is to take a waiting transaction's place. */
 export interface Replacement {
-  id: string; transaction_id: string; kind: ReplacementKind; state: 'PENDING' | 'FUELING' | 'DONE' | 'REFUSED'
+  id: string; workspace_id: string; transaction_id: string; kind: ReplacementKind; state: 'PENDING' | 'FUELING' | 'DONE' | 'REFUSED'
   request: TransactionRow['request']; receipts: unknown[]; fee_rate: string | null; fee_level: string | null
   plan: { fuel_id?: string | null; float_taken?: string; counted?: string }; reason: string | null; created_at: Date
 }
 
-export async function replacementsOf(database: Queryable, transactionId: string): Promise<Replacement[]> {
-  return database.query<Replacement>('select * from replacements where transaction_id = $1 order by created_at, id', [transactionId])
+export async function replacementsOf(database: Queryable, of: Owned): Promise<Replacement[]> {
+  return database.query<Replacement>(
+    'select * from replacements where workspace_id = $2 and transaction_id = $1 order by created_at, id', [of.id, of.workspace_id])
 }
 
-export async function openReplacement(database: Queryable, transactionId: string): Promise<Replacement | undefined> {
+export async function openReplacement(database: Queryable, of: Owned): Promise<Replacement | undefined> {
   return database.one<Replacement>(
-    `select * from replacements where transaction_id = $1 and state in ('PENDING', 'FUELING')`, [transactionId]
+    `select * from replacements where workspace_id = $2 and transaction_id = $1 and state in ('PENDING', 'FUELING')`,
+    [of.id, of.workspace_id]
   )
 }
 
-export async function refuse(tx: Queryable, replacement: Pick<Replacement, 'id'>, reason: string): Promise<void> {
-  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where id = $1`, [
-    replacement.id, reason, tx.now(),
+export async function refuse(tx: Queryable, replacement: Pick<Replacement, 'id' | 'workspace_id'>, reason: string): Promise<void> {
+  await tx.query(`update replacements set state = 'REFUSED', reason = $2, updated_at = $3 where workspace_id = $4 and id = $1`, [
+    replacement.id, reason, tx.now(), replacement.workspace_id,
   ])
 }
 
 /** A cancellation by another signed request of the owner than his cancellation; nothing where a replacement is under way. */
 export async function openCancellation(
-  tx: Queryable, id: string, transactionId: string, request: SignedRequest & { api_key: string },
+  tx: Queryable, id: string, of: Owned, request: SignedRequest & { api_key: string },
 ): Promise<void> {
-  await writeReplacement(tx, { id, transactionId, kind: 'CANCEL', request, feeRate: null, feeLevel: null })
+  await writeReplacement(tx, { id, of, kind: 'CANCEL', request, feeRate: null, feeLevel: null })
 }
 
 interface Asked {
-  id: string; transactionId: string; kind: ReplacementKind; request: SignedRequest & { api_key: string }
+  id: string; of: Owned; kind: ReplacementKind; request: SignedRequest & { api_key: string }
   feeRate: string | null; feeLevel: string | null
 }
 
 async function writeReplacement(tx: Queryable, o: Asked): Promise<boolean> {
   const written = await tx.query(
-    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at, updated_at)
-     values ($1, $2, $3, $4, $5, $6, $7, $7) on conflict do nothing returning id`,
-    [o.id, o.transactionId, o.kind, JSON.stringify(o.request), o.feeRate, o.feeLevel, tx.now()])
+    `insert into replacements (id, transaction_id, kind, request, fee_rate, fee_level, created_at, updated_at, workspace_id)
+     values ($1, $2, $3, $4, $5, $6, $7, $7, $8) on conflict do nothing returning id`,
+    [o.id, o.of.id, o.kind, JSON.stringify(o.request), o.feeRate, o.feeLevel, tx.now(), o.of.workspace_id])
   if (written.length === 0) return false
   // Before anything is signed a cancellation ends the transfer itself: every step looks at this first.
   await tx.query(
     `update transactions set plan = case when $2 then plan || jsonb_build_object('cancel', $3::text) else plan end, next_run_at = $4
-     where id = $1 and status = 'pending'`,
-    [o.transactionId, o.kind === 'CANCEL', o.id, tx.now()])
+     where workspace_id = $5 and id = $1 and status = 'pending'`,
+    [o.of.id, o.kind === 'CANCEL', o.id, tx.now(), o.of.workspace_id])
   return true
 }
 

@@ -33,18 +33,19 @@ export async function takeFollowers(
     }>(
       `select c.transaction_id, c.id, c.unsigned, c.shown_at is null is_new, (c.nonce - h.nonce)::text ahead
        from chain_transactions h
-       join chain_transactions c on c.network = h.network and c.account = h.account and c.nonce > h.nonce and c.nonce < h.nonce + $2
-       join transactions t on t.id = c.transaction_id
-       where h.id = $1 and c.state = 'BUILT' and c.replaces is null
+       join chain_transactions c on c.workspace_id = h.workspace_id and c.network = h.network and c.account = h.account
+         and c.nonce > h.nonce and c.nonce < h.nonce + $2
+       join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+       where h.workspace_id = $4 and h.id = $1 and c.state = 'BUILT' and c.replaces is null
          and t.kind = $3 and t.state = 'SIGNING' and t.lease_token is null and not t.plan ? 'cancel'
-       order by c.nonce for update of t skip locked`, [head.id, RUN_MAX, row.kind])
+       order by c.nonce for update of t skip locked`, [head.id, RUN_MAX, row.kind, row.workspace_id])
     // Whatever is missing between two numbers waits for something: what stands behind it is not signed before it.
     const run = waiting.filter(({ ahead }, at) => Number(ahead) === at + 1)
     if (run.length === 0) return []
     const rows = await tx.query<TransactionRow>(
       `update transactions set lease_until = $2::timestamptz + $3 * interval '1 millisecond', lease_token = $4, attempts = attempts + 1
-       where id = any($1) returning *`,
-      [run.map((each) => each.transaction_id), tx.now(), LEASE_MS, row.lease_token])
+       where workspace_id = $5 and id = any($1) returning *`,
+      [run.map((each) => each.transaction_id), tx.now(), LEASE_MS, row.lease_token, row.workspace_id])
     return run.map(({ transaction_id: of, id, unsigned, is_new: isNew }) => ({
       isNew, built: { id, unsigned }, row: rows.find((each) => each.id === of) as TransactionRow,
     }))
@@ -70,8 +71,8 @@ async function show(services: Services, row: TransactionRow, account: string, al
     await lockAccount(tx, row.network, account)
     const shown = await tx.query(
       `update chain_transactions c set shown_at = coalesce(c.shown_at, $3) from unnest($1::uuid[], $2::text[]) as r(id, bytes)
-       where c.id = r.id and c.state = 'BUILT' and c.unsigned->>'bytes' = r.bytes returning 1`,
-      [ready.map(({ built }) => built.id), ready.map(({ built }) => built.unsigned.bytes), tx.now()])
+       where c.workspace_id = $4 and c.id = r.id and c.state = 'BUILT' and c.unsigned->>'bytes' = r.bytes returning 1`,
+      [ready.map(({ built }) => built.id), ready.map(({ built }) => built.unsigned.bytes), tx.now(), row.workspace_id])
     if (shown.length !== ready.length) throw new LeaseLost(row.id)
     return ready
   })
@@ -99,13 +100,14 @@ export async function letGo(database: Queryable, followers: readonly Follower[],
   if (unshown.length > 0) {
     await database.query(
       `update chain_transactions c set shown_at = null from transactions t
-       where c.id = any($1) and c.state = 'BUILT' and t.id = c.transaction_id and t.lease_token = $2`,
-      [unshown.map(({ built }) => built.id), followers[0]?.row.lease_token])
+       where c.workspace_id = $3 and c.id = any($1) and c.state = 'BUILT'
+         and t.workspace_id = $3 and t.id = c.transaction_id and t.lease_token = $2`,
+      [unshown.map(({ built }) => built.id), followers[0]?.row.lease_token, followers[0]?.row.workspace_id])
   }
   await database.query(
     `update transactions set lease_until = null, lease_token = null, next_run_at = $3::timestamptz + interval '15 seconds'
-     where id = any($1) and lease_token = $2 and state = 'SIGNING'`,
-    [followers.map(({ row }) => row.id), followers[0]?.row.lease_token, database.now()])
+     where workspace_id = $4 and id = any($1) and lease_token = $2 and state = 'SIGNING'`,
+    [followers.map(({ row }) => row.id), followers[0]?.row.lease_token, database.now(), followers[0]?.row.workspace_id])
 }
 
 /** One of a run, be it the first. */

@@ -176,5 +176,5 @@ export interface Invoices {
    * A deposit was found, held, credited, assigned or taken back: the invoice that owns its address and tag, if one does, is to
    * be looked at. Called in the same commit, after everything else is locked and written.
    */
-  moved(tx: Queryable, row: Pick<TransactionRow, 'network' | 'destination_id' | 'address_tag'>): Promise<void>
+  moved(tx: Queryable, row: Pick<TransactionRow, 'workspace_id' | 'network' | 'destination_id' | 'address_tag'>): Promise<void>
 }

@@ -22,17 +22,20 @@ export async function showAlone(
   return services.database.transaction(async (tx) => {
     const isAllowed = await mayBeShown(services, tx, row)
     const chain = await tx.one<{ shown_at: Date | null }>(
-      `select c.shown_at from chain_transactions c join transactions t on t.id = c.transaction_id
-       where c.id = $1 and c.state = 'BUILT' and t.lease_token = $2 for update of c`, [built.id, row.lease_token])
+      `select c.shown_at from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
+       where c.workspace_id = $3 and c.id = $1 and c.state = 'BUILT' and t.lease_token = $2 for update of c`,
+      [built.id, row.lease_token, row.workspace_id])
     if (!chain) throw new LeaseLost(row.id)
     if (chain.shown_at !== null) return built.unsigned
     if (!isAllowed) return turnBack(tx, row)
-    await noteShown(tx, built.id)
+    await noteShown(tx, row, built.id)
     return built.unsigned
   })
 }
 
 /** A node may have signed it from this commit on, whatever becomes of this process. */
-export async function noteShown(tx: Queryable, id: string): Promise<void> {
-  await tx.query('update chain_transactions set shown_at = $2 where id = $1 and shown_at is null', [id, tx.now()])
+export async function noteShown(tx: Queryable, { workspace_id: workspaceId }: TransactionRow, id: string): Promise<void> {
+  await tx.query('update chain_transactions set shown_at = $2 where workspace_id = $3 and id = $1 and shown_at is null', [
+    id, tx.now(), workspaceId,
+  ])
 }

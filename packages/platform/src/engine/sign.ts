@@ -9,7 +9,7 @@ import { startFailing } from './fail.ts'
 import { placeToSign, wakeNextNonce } from './nonce-order.ts'
 import { askPurpose } from './purpose.ts'
 import { letGo, signTogether, takeFollowers, type Member, type Together } from './run-together.ts'
-import { rebuildStale, returnToEarlier } from './stale.ts'
+import { rebuildStale, returnToEarlier, STILL_BUILT } from './stale.ts'
 
 /** The nodes' clocks move on and peers come back: how soon signing is tried again. */
 export const UNAVAILABLE_RETRY_MS = 2000
@@ -44,10 +44,13 @@ export async function signBuilt(
 }
 
 /** Commits the signed bytes of a built transaction, and who signed it. */
-export async function noteSigned(tx: Queryable, id: string, signed: SignedTransaction, nodes: readonly number[]): Promise<void> {
+export async function noteSigned(
+  tx: Queryable, workspace: string, id: string, signed: SignedTransaction, nodes: readonly number[]
+): Promise<void> {
   await tx.query(
-    `update chain_transactions set state = 'SIGNED', signed = $2, hash = $3, signed_by = $4 where id = $1 and state = 'BUILT'`,
-    [id, signed.raw, signed.hash, nodes])
+    `update chain_transactions set state = 'SIGNED', signed = $2, hash = $3, signed_by = $4
+     where workspace_id = $5 and id = $1 and ${STILL_BUILT}`,
+    [id, signed.raw, signed.hash, nodes, workspace])
 }
 
 /** SIGNING → SIGNED: signed bytes and hash are committed before any broadcast. */
@@ -62,7 +65,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
     step: string | null
   }>(
     `select id, unsigned, valid_until::text, account, nonce::text, step from chain_transactions
-     where transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id])
+     where workspace_id = $2 and transaction_id = $1 and state = 'BUILT' order by attempt desc limit 1`, [row.id, row.workspace_id])
   if (!built) throw new Error('SIGNING without an unsigned transaction')
   if (await rebuildStale(services, row, built)) return
   const unsigned = await placeToSign(services, row, built)
@@ -82,16 +85,16 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   }
   const { signed, decoded, nodes } = outcome
   await services.database.transaction(async (tx) => {
-    await noteSigned(tx, built.id, signed, nodes)
+    await noteSigned(tx, row.workspace_id, built.id, signed, nodes)
     if (decoded.change && unsigned.change) {
       await tx.query(
-        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable)
-         values ($1, $2, $3, $4, $5, $6, $7, 'change', true) on conflict do nothing`,
+        `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, workspace_id)
+         values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8) on conflict do nothing`,
         [row.network, signed.hash, unsigned.change.output, decoded.change.address, row.wallet_id, decoded.change.amount.toString(),
-          unsigned.change.path[2]])
-      if (row.wallet_id !== null) await wakeBuilding(tx, row.wallet_id)
+          unsigned.change.path[2], row.workspace_id])
+      if (row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
     }
-    if (built.nonce !== null) await wakeNextNonce(tx, row.network, built)
+    if (built.nonce !== null) await wakeNextNonce(tx, row, built)
     await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
   })
   services.environment.checkpoint('transaction.signed')
@@ -142,10 +145,10 @@ async function keepRun(
   const [first] = run as [Member]
   await services.database.transaction(async (tx) => {
     for (const [at, { row, built }] of run.entries()) {
-      await noteSigned(tx, built.id, signed[at] as SignedTransaction, nodes)
+      await noteSigned(tx, row.workspace_id, built.id, signed[at] as SignedTransaction, nodes)
       await advance(tx, row, { state: 'SIGNED', last_error: null, run_in_ms: 0 })
     }
-    await wakeNextNonce(tx, first.row.network, place)
+    await wakeNextNonce(tx, first.row, place)
   })
   services.environment.checkpoint('transaction.signed')
 }

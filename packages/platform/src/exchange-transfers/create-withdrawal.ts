@@ -111,7 +111,7 @@ async function keyOf(
 async function ownAddress(
   services: Services, caller: Caller, body: WithdrawalBody, asset: Asset, network: Network
 ): Promise<{ address: string; tag: string | null }> {
-  const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+  const wallet = await findWallet(services.database, caller, asset.asset_name)
   if (wallet.status !== 'active') {
     throw new ApiError('WALLET_INACTIVE', `asset: the ${asset.asset_name} wallet is inactive`, { field: 'asset' })
   }
@@ -121,9 +121,9 @@ async function ownAddress(
     throw new ApiError('INVALID_REQUEST', 'address_tag: belongs to an address, which is missing', { field: 'address_tag' })
   }
   const known = wanted?.valid === false ? undefined : await services.database.one<{ address: string; address_tag: string | null }>(
-    `select address, address_tag from wallet_addresses where wallet_id = $1
+    `select address, address_tag from wallet_addresses where workspace_id = $4 and wallet_id = $1
        and ($2::text is null or address = $2 and address_tag is not distinct from $3)
-     order by created_at, id limit 1`, [wallet.id, wanted?.address ?? null, wanted?.address_tag ?? null])
+     order by created_at, id limit 1`, [wallet.id, wanted?.address ?? null, wanted?.address_tag ?? null, caller.workspaceId])
   if (known) return { address: known.address, tag: known.address_tag }
   if (wanted !== null) {
     throw new ApiError(

@@ -147,19 +147,19 @@ async function follow(step: Step): Promise<void> {
   const fee = there?.fee?.toString() ?? row.fee
   if (hash === null) return waitOn(services, row, { fee })
   const deposit = await services.database.one<{ id: string; state: string; txid: string }>(
-    `select t.id, t.state, d.txid from deposits d join transactions t on t.id = d.transaction_id
-     where d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
+    `select t.id, t.state, d.txid from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+     where d.workspace_id = $8 and d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
        and lower(regexp_replace(d.txid, '^0x', '')) = $5 and t.state <> 'REORGED'
-       and not exists (select 1 from exchange_transfers other where other.transaction_id = t.id and other.id <> $6)
+       and not exists (select 1 from exchange_transfers other
+         where other.workspace_id = $8 and other.transaction_id = t.id and other.id <> $6)
      order by abs(d.amount - $7::numeric), d.position limit 1`,
     [row.network, row.address, row.address_tag, row.asset, hash.toLowerCase().replace(/^0x/, ''), row.id,
-      toAmount(there?.amount ?? BigInt(row.amount), services.registry.asset(row.asset)).toString()])
+      toAmount(there?.amount ?? BigInt(row.amount), services.registry.asset(row.asset)).toString(), row.workspace_id])
   if (!deposit || !sameHash(deposit.txid, hash)) return waitOn(services, row, { state: 'MOVING', hash, fee })
   const isIn = ['CREDITED', 'SWEPT'].includes(deposit.state)
   await services.database.transaction(async (tx) => {
-    await tx.query(`update transactions set source_type = 'EXCHANGE', source_id = $2 where id = $1 and source_type <> 'EXCHANGE'`, [
-      deposit.id, row.account_id,
-    ])
+    await tx.query(`update transactions set source_type = 'EXCHANGE', source_id = $2
+      where workspace_id = $3 and id = $1 and source_type <> 'EXCHANGE'`, [deposit.id, row.account_id, row.workspace_id])
     if (!isIn) return
     await advance(tx, TRANSFERS, row, {
       state: 'DONE', status: 'completed', hash, fee, transaction_id: deposit.id, last_error: null, again: null,

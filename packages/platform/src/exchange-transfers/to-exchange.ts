@@ -24,7 +24,8 @@ function depositOf(deposits: readonly Transfer[], hash: string, address: string,
 /** A transfer on its way to an exchange: until a block holds it, and until the exchange credits it. */
 export async function bringIn({ services, row, account, venue }: Step): Promise<void> {
   const carrier = await services.database.one<Carrier>(
-    'select status, hash, confirmations, failure_reason from transactions where id = $1', [row.transaction_id]) as Carrier
+    'select status, hash, confirmations, failure_reason from transactions where workspace_id = $2 and id = $1',
+    [row.transaction_id, row.workspace_id]) as Carrier
   if (carrier.status === 'failed') {
     await services.database.transaction((tx) => advance(tx, TRANSFERS, row, {
       state: 'FAILED', status: 'failed', reason: carrier.failure_reason ?? 'the transfer failed', again: null,

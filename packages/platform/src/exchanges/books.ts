@@ -21,7 +21,7 @@ export async function bookOpening(tx: Queryable, owner: Owner, balances: readonl
 
 /** What the books held when the account was taken off: nothing is claimed any more. */
 export async function bookClosing(tx: Queryable, owner: Owner): Promise<void> {
-  const held = await claims(tx, owner.id)
+  const held = await claims(tx, owner)
   await post(tx, 'venue-closing', owner.id, [...held].flatMap(([coin, amount]) => claim(owner, coin, -amount)))
 }
 
@@ -70,8 +70,9 @@ function merged(postings: readonly Posting[]): Posting[] {
 }
 
 /** What the books claim of a venue, coin by coin. Units. */
-export async function claims(database: Queryable, accountId: string): Promise<Map<string, bigint>> {
+export async function claims(database: Queryable, owner: Owner): Promise<Map<string, bigint>> {
   const rows = await database.query<{ asset: string; balance: string }>(
-    `select asset, balance::text from ledger_accounts where kind = 'venue' and address = $1 and balance <> 0 order by asset`, [accountId])
+    `select asset, balance::text from ledger_accounts
+     where workspace_id = $2 and kind = 'venue' and address = $1 and balance <> 0 order by asset`, [owner.id, owner.workspace_id])
   return new Map(rows.map(({ asset, balance }) => [asset.slice(claimOn('').length), BigInt(balance)]))
 }

@@ -21,9 +21,9 @@ const LOOK_MS = 1000
  * asked. @throws VenueError
  */
 export async function compareAccount(services: Services, row: AccountRow): Promise<{ balances: Balance[]; gaps: Gap[] | null }> {
-  const before = await claims(services.database, row.id)
+  const before = await claims(services.database, row)
   const balances = await (await venueOf(services, row)).balances()
-  const after = await claims(services.database, row.id)
+  const after = await claims(services.database, row)
   const text = (held: Map<string, bigint>) => [...held].join()
   return { balances, gaps: text(before) === text(after) ? gapsOf(after, balances) : null }
 }

@@ -12,13 +12,14 @@ const RETRY_MS = 1000
  */
 export async function sequenceOf(tx: Queryable, row: TransactionRow, account: string, next: bigint): Promise<bigint | Wait | Fail> {
   const earlier = await tx.one<{ nonce: string; hash: string | null }>(
-    'select nonce::text, hash from chain_transactions where transaction_id = $1 order by attempt desc limit 1', [row.id])
-  const free = await lowestFree(tx, row.network, account, next)
+    'select nonce::text, hash from chain_transactions where workspace_id = $2 and transaction_id = $1 order by attempt desc limit 1',
+    [row.id, row.workspace_id])
+  const free = await lowestFree(tx, row, account, next)
   if (!earlier?.hash) return free
   const own = BigInt(earlier.nonce)
   // Another transaction would no longer exclude the one that was signed, dead as it is.
   if (own < next) return fail('it expired, and its sequence was used by another transaction')
   if (free >= own) return own
-  if (!await isGapClosing(tx, row.network, account)) return fail('it expired behind a transfer that was given up')
+  if (!await isGapClosing(tx, row, account)) return fail('it expired behind a transfer that was given up')
   return wait('waits for a later transfer to take the place of one that was given up', RETRY_MS)
 }

@@ -20,7 +20,7 @@ export const overdraws = (held: bigint, fee: bigint): { overdraw: boolean } => (
 
 /** Turns what a failed transaction held at its address back into float: float that it took, and fuel that has come for it. */
 export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<void> {
-  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.plan.fuel_id, row.id) : undefined
+  const fuel = row.plan.fuel_id ? await fuelOf(tx, row.workspace_id, row.plan.fuel_id, row.id) : undefined
   const came = fuel?.settled === '1' ? BigInt(fuel.amount) : 0n
   const held = BigInt(row.plan.float_taken ?? '0') + came - BigInt(row.plan.fees_paid ?? '0')
   const scope = { workspace: row.workspace_id, asset: row.fee_asset, address: row.source_id }
@@ -31,11 +31,11 @@ export async function releaseFloat(tx: Queryable, row: TransactionRow): Promise<
 export interface Supply { status: string; amount: string; failure_reason: string | null; settled: string | null }
 
 /** @param forId the transfer, where several share the fuel: `amount` is its part */
-export async function fuelOf(database: Queryable, id: string, forId: string | null = null): Promise<Supply> {
+export async function fuelOf(database: Queryable, workspace: string, id: string, forId: string | null = null): Promise<Supply> {
   const fuel = await database.one<Supply>(
     `select status, failure_reason, plan->>'settled' settled, coalesce(
-       (select p.amount from fuel_parts p where p.fuel_id = t.id and p.transaction_id = $2), amount)::text amount
-     from transactions t where id = $1`, [id, forId])
+       (select p.amount from fuel_parts p where p.workspace_id = $3 and p.fuel_id = t.id and p.transaction_id = $2), amount)::text amount
+     from transactions t where t.workspace_id = $3 and t.id = $1`, [id, forId, workspace])
   if (!fuel) throw new Error('fuel of this transfer is missing')
   return fuel
 }

@@ -81,9 +81,10 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
   const native = services.registry.asset(row.fee_asset) as Asset
   await services.database.transaction(async (tx) => {
     const failed = await tx.one<TransactionRow<'FUEL'> & { part: string }>(
-      `select f.*, p.amount::text part from transactions f join fuel_parts p on p.fuel_id = f.id and p.transaction_id = $2
-       where f.id = $1`, [row.plan.fuel_id, row.id])
-    const [own] = failed ? (await partsOf(tx, failed.id)).filter((part) => part.transaction_id === row.id) : []
+      `select f.*, p.amount::text part from transactions f
+         join fuel_parts p on p.workspace_id = f.workspace_id and p.fuel_id = f.id and p.transaction_id = $2
+       where f.workspace_id = $3 and f.id = $1`, [row.plan.fuel_id, row.id, row.workspace_id])
+    const [own] = failed ? (await partsOf(tx, row.workspace_id, failed.id)).filter((part) => part.transaction_id === row.id) : []
     if (!failed || !own) throw new Error('fuel of this transfer is missing')
     const [amount, cost] = [BigInt(own.amount), BigInt(failed.plan.need ?? '0')]
     const tank = failed.source_id as string
@@ -95,7 +96,7 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
       ...failed.plan, alone: '1', for_gas: own.gas, for_max_fee_per_gas: own.max_fee_per_gas, for_l1_fee: own.l1_fee,
     }
     const id = await insertFuel(services, tx, row, { native, tank, amount, cost, plan: plan as Plan })
-    await addPart(tx, id, row.id, plan as Plan, amount)
+    await addPart(tx, id, row, plan as Plan, amount)
     await advance(tx, row, { plan: { fuel_id: id }, last_error: null, run_in_ms: null })
   })
   services.environment.checkpoint('transaction.fuel-reserved')
@@ -137,7 +138,7 @@ export async function reserveFuel(
         plan: replacementId !== null ? { ...plan, replacement: replacementId } : shares ? { ...plan, together: '1' } : plan,
         ...(shares ? { dueAt: await dueAt(tx, row) } : {}),
       })
-      if (shares) await addPart(tx, fuelId, row.id, plan, amount)
+      if (shares) await addPart(tx, fuelId, row, plan, amount)
     }
   }
   await post(tx, 'float-reserve', replacementId ?? row.id, [

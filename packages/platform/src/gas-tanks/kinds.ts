@@ -16,12 +16,14 @@ export const fuel: Kind<'FUEL'> = {
   heldBack: awaitsCompany,
   isSignedTogether: (row) => row.plan.together !== undefined,
   async purpose(services, row, _replacement, of) {
-    const parts = await partsOf(services.database, row.id)
-    if (parts.length > 0) return sharedPurpose(services, parts, of)
-    const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
+    const parts = await partsOf(services.database, row.workspace_id, row.id)
+    if (parts.length > 0) return sharedPurpose(services, row.workspace_id, parts, of)
+    const parent = await services.database.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1', [
+      row.parent_id, row.workspace_id,
+    ])
     if (!parent) throw new Error('fuel without the transfer it is for')
     const { replacement: id, for_gas: gas, for_max_fee_per_gas: price, for_l1_fee: l1Fee } = row.plan
-    const replacement = id ? (await replacementsOf(services.database, parent.id)).find((each) => each.id === id) : undefined
+    const replacement = id ? (await replacementsOf(services.database, parent)).find((each) => each.id === id) : undefined
     return {
       kind: 'fuel', for: await of(services, parent, replacement), gas: String(gas), max_fee_per_gas: String(price), l1_fee: l1Fee ?? '0',
     }
@@ -37,9 +39,11 @@ export const fuel: Kind<'FUEL'> = {
 }
 
 /** Each transfer's own request, with what it may cost. */
-async function sharedPurpose(services: Services, parts: Awaited<ReturnType<typeof partsOf>>, of: AskPurpose): Promise<Purpose> {
-  const rows = await services.database.query<TransactionRow>('select * from transactions where id = any($1)', [
-    parts.map(({ transaction_id: id }) => id),
+async function sharedPurpose(
+  services: Services, workspace: string, parts: Awaited<ReturnType<typeof partsOf>>, of: AskPurpose
+): Promise<Purpose> {
+  const rows = await services.database.query<TransactionRow>('select * from transactions where workspace_id = $2 and id = any($1)', [
+    parts.map(({ transaction_id: id }) => id), workspace,
   ])
   const shown = await Promise.all(parts.map(async ({ transaction_id: id, gas, max_fee_per_gas, l1_fee }) => {
     const row = rows.find((each) => each.id === id)
@@ -67,15 +71,18 @@ async function bookFuel(tx: Queryable, row: TransactionRow, { fee, feeMax, succe
     if (final) await correctFee(tx, row, fee)
     return
   }
-  if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where id = $1`, [row.id])
+  if (succeeded) await tx.query(`update transactions set plan = plan || '{"settled":"1"}' where workspace_id = $2 and id = $1`, [
+    row.id, row.workspace_id,
+  ])
   await wakeFuelled(tx, row)
 }
 
 /** A block that gave way to another may have had another base fee: the difference is the tank's, once the fee is final. */
 async function correctFee(tx: Queryable, row: TransactionRow, fee: bigint): Promise<void> {
   const booked = await tx.one<{ amount: string }>(
-    `select p.amount::text from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
-     where e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`, [row.id])
+    `select p.amount::text from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
+       join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
+     where e.workspace_id = $2 and e.kind = 'fuel' and e.reference = $1 and a.kind = 'chain'`, [row.id, row.workspace_id])
   const more = fee - BigInt(booked?.amount ?? '0')
   if (more === 0n) return
   const scope = { workspace: row.workspace_id, asset: row.asset }

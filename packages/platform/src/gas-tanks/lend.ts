@@ -78,7 +78,7 @@ async function insert(
 }
 
 export async function loanOf(database: Queryable, row: TransactionRow): Promise<Supply | undefined> {
-  return row.plan.loan_id ? fuelOf(database, row.plan.loan_id) : undefined
+  return row.plan.loan_id ? fuelOf(database, row.workspace_id, row.plan.loan_id) : undefined
 }
 
 /** Books a final loan or return. A loan whose borrower has ended already is returned at once; that fee was held with it. */
@@ -87,7 +87,10 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
   const amount = BigInt(row.amount)
   const [tank, borrower] = [row.source_id as string, row.destination_id as string]
   const lends = row.kind === 'LEND'
-  const fresh = await tx.one<{ ended: string | null }>(`select plan->>'ended' ended from transactions where id = $1 for update`, [row.id])
+  const fresh = await tx.one<{ ended: string | null }>(`select plan->>'ended' ended from transactions where workspace_id = $2
+    and id = $1 for update`, [
+    row.id, row.workspace_id,
+  ])
   const moved: Posting[] = !o.succeeded ? [] : lends
     ? [
       { ...scope, kind: 'staked_energy_reserved', address: tank, amount: -amount },
@@ -106,7 +109,7 @@ async function settleLoan(services: Services, tx: Queryable, row: TransactionRow
     services.log.error({ transaction: row.id, tank, borrower }, 'lent energy did not come back; the stake is still lent on the chain')
   }
   if (lends && o.succeeded && fresh?.ended === '1') await queueReturn(services, tx, row)
-  if (lends) await wakeOne(tx, row.parent_id)
+  if (lends) await wakeOne(tx, row.workspace_id, row.parent_id)
 }
 
 async function queueReturn(services: Services, tx: Queryable, loan: TransactionRow): Promise<void> {
@@ -119,9 +122,11 @@ async function queueReturn(services: Services, tx: Queryable, loan: TransactionR
 /** Returns lent energy to the tank when its transfer has ended, or as soon as a loan under way is final. */
 export async function takeEnergyBack(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
   if (!row.plan.loan_id) return
-  const loan = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [row.plan.loan_id])
+  const loan = await tx.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1 for update', [
+    row.plan.loan_id, row.workspace_id,
+  ])
   if (!loan || loan.status === 'failed' || loan.plan.ended !== undefined) return
-  await tx.query(`update transactions set plan = plan || '{"ended":"1"}' where id = $1`, [loan.id])
+  await tx.query(`update transactions set plan = plan || '{"ended":"1"}' where workspace_id = $2 and id = $1`, [loan.id, loan.workspace_id])
   if (loan.plan.settled === '1') await queueReturn(services, tx, loan)
 }
 
@@ -136,14 +141,16 @@ async function releaseLoan(tx: Queryable, row: TransactionRow, whole = true): Pr
     },
     { ...scope, kind: 'tank_reserved', amount: -fees }, { ...scope, kind: 'tank', amount: fees },
   ])
-  await wakeOne(tx, row.parent_id)
+  await wakeOne(tx, row.workspace_id, row.parent_id)
 }
 
 /** The calls that lend energy for one transfer and take it back, under that transfer's authority. */
 const lending = (kind: 'delegate' | 'undelegate'): Kind<'LEND' | 'LEND_BACK'> => ({
   action: callOf,
   async purpose(services, row, _replacement, of) {
-    const parent = await services.database.one<TransactionRow>('select * from transactions where id = $1', [row.parent_id])
+    const parent = await services.database.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1', [
+      row.parent_id, row.workspace_id,
+    ])
     if (!parent) throw new Error('energy that is lent for no transfer')
     return { kind: 'lend', step: kind, for: await of(services, parent) }
   },

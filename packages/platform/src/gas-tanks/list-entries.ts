@@ -41,7 +41,8 @@ export const listTankEntries = endpoint({
       throw new ApiError('NOT_FOUND', `network: ${params.network.slice(0, 50)} has no gas tank`, { field: 'network' })
     }
     const native = services.registry.asset(found.network.native_asset) as Asset
-    const from = `from ledger_entries e join ledger_postings p on p.entry_id = e.id join ledger_accounts a on a.id = p.account_id
+    const from = `from ledger_entries e join ledger_postings p on p.workspace_id = e.workspace_id and p.entry_id = e.id
+        join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id
       where a.workspace_id = $1 and a.asset = $2 and a.kind in ('tank', 'tank_reserved', 'float', 'float_reserved')`
     const [rows, count] = await Promise.all([
       services.database.query<{
@@ -59,8 +60,8 @@ export const listTankEntries = endpoint({
              coalesce(sum(p.amount) filter (where a.kind = 'tank_reserved'), 0)::text reserved, coalesce(
                sum(p.amount) filter (where a.kind in ('float', 'float_reserved')), 0
              )::text float
-           ${from} group by e.id order by e.id desc limit $3 offset $4) m
-         left join transactions t on t.id = case
+           ${from} group by e.workspace_id, e.id order by e.id desc limit $3 offset $4) m
+         left join transactions t on t.workspace_id = $1 and t.id = case
            when m.reference ~ '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(:|$)' then left(m.reference, 36)::uuid end
          order by m.id desc`, [caller.workspaceId, native.asset_name, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(distinct e.id)::text total ${from}`, [caller.workspaceId, native.asset_name]),

@@ -10,11 +10,12 @@ export function replayed(response: string, same: boolean): Reply {
 
 /** What was answered to this `sequence_id` before; null where it is new, or none was given. */
 export async function answeredBefore(
-  database: Queryable, walletId: string, sequenceId: string | undefined, payloadHash: string
+  database: Queryable, workspace: string, walletId: string, sequenceId: string | undefined, payloadHash: string
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
   const known = await database.one<{ response: string; payload_hash: string }>(
-    'select response, payload_hash from idempotency where wallet_id = $1 and sequence_id = $2', [walletId, sequenceId])
+    'select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1 and sequence_id = $2',
+    [walletId, sequenceId, workspace])
   return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
 }
 

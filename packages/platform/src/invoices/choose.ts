@@ -71,8 +71,8 @@ export async function choose(services: Services, id: string, asset: string): Pro
     const place = await placeFor(services, tx, owner, found.asset, found.network, id)
     await tx.query(
       `update invoice_offers set wallet_id = $3, address = $4, address_tag = $5, path = $6, chosen_at = $7
-       where invoice_id = $1 and asset = $2`,
-      [id, asset, place.wallet_id, place.address, place.address_tag, place.path, tx.now()])
+       where workspace_id = $8 and invoice_id = $1 and asset = $2`,
+      [id, asset, place.wallet_id, place.address, place.address_tag, place.path, tx.now(), locked.row.workspace_id])
     const offers = locked.offers.map((each) => (each.asset === asset ? { ...each, ...place, chosen_at: tx.now() } : each))
     return look(services, tx, { ...locked, offers }, { selected: asset })
   })

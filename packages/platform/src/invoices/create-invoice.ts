@@ -79,12 +79,13 @@ async function create(services: Services, caller: Caller, body: InvoiceBody, pay
       [row.id, row.workspace_id, row.sub_account_id, row.fiat, row.fiat_amount, row.memo, row.order_id, row.payer, row.webhook_url,
         row.success_url, row.failed_url, row.tolerance, invoice.row.selected, row.expires_at, row.sequence_id, payloadHash, text, now])
     await tx.query(
-      `insert into invoice_offers (invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id, address,
-         address_tag, path, chosen_at)
-       select $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path, o.chosen_at
+      `insert into invoice_offers (workspace_id, invoice_id, asset, network, position, amount, rate, rate_at, confirmations, wallet_id,
+         address, address_tag, path, chosen_at)
+       select $4, $1, o.asset, o.network, o.n, o.amount, o.rate, o.rate_at, o.confirmations, $3, o.address, o.address_tag, o.path,
+         o.chosen_at
        from jsonb_to_recordset($2) as o(asset text, network text, n integer, amount numeric, rate numeric, rate_at timestamptz,
          confirmations integer, address text, address_tag text, path integer[], chosen_at timestamptz)`,
-      [row.id, JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))), place?.wallet_id ?? null])
+      [row.id, JSON.stringify(invoice.offers.map((offer, n) => ({ ...offer, n }))), place?.wallet_id ?? null, row.workspace_id])
     await tellInvoice(services, tx, invoice, 'invoice.created')
     return text
   })

@@ -40,19 +40,22 @@ export interface RefundRow {
 export interface Invoice { row: InvoiceRow; offers: OfferRow[]; payments: PaymentRow[]; refunds: RefundRow[] }
 
 const OFFERS = `select invoice_id, asset, network, amount::text, rate::text, rate_at, confirmations, address, address_tag, path, chosen_at
-  from invoice_offers where invoice_id = any($1) order by invoice_id, position`
+  from invoice_offers where workspace_id = any($2) and invoice_id = any($1) order by invoice_id, position`
 
 /** What lies at the invoice's addresses, whatever was asked for; a tag that was given to nobody is nobody's invoice. */
 const PAYMENTS = `select o.invoice_id, t.id transaction_id, t.hash, t.asset, t.network, t.amount::text, t.state, t.created_at seen_at,
     d.known_at, d.block_height::text, s.height::text scanned, p.status noted, m.waiting, m.seen_at pool_seen_at,
     m.known_at pool_known_at, true is_current
   from invoice_offers o
-    join deposits d on d.network = o.network and d.address = o.address and coalesce(d.tag, '') = coalesce(o.address_tag, '')
-    join transactions t on t.id = d.transaction_id
+    join deposits d on d.workspace_id = o.workspace_id and d.network = o.network and d.address = o.address
+      and coalesce(d.tag, '') = coalesce(o.address_tag, '')
+    join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
     left join network_scans s on s.network = d.network
-    left join invoice_payments p on p.transaction_id = t.id
-    left join invoice_mempool m on m.network = d.network and m.txid = d.txid and m.invoice_id = o.invoice_id
-  where o.invoice_id = any($1) and o.address is not null order by t.created_at, d.block_height, d.txid, d.position`
+    left join invoice_payments p on p.workspace_id = t.workspace_id and p.transaction_id = t.id
+    left join invoice_mempool m on m.workspace_id = d.workspace_id and m.network = d.network and m.txid = d.txid
+      and m.invoice_id = o.invoice_id
+  where o.workspace_id = any($2) and o.invoice_id = any($1) and o.address is not null
+  order by t.created_at, d.block_height, d.txid, d.position`
 
 /** What no block has held yet; and what one holds by now, as long as the invoice was not looked at since. */
 const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, m.network, m.amount::text, 'POOLED' state,
@@ -60,12 +63,14 @@ const POOLED = `select m.invoice_id, null transaction_id, m.txid hash, m.asset, 
     d.txid is null is_current
   from invoice_mempool m
     left join lateral (
-      select d.txid from deposits d join invoice_offers o on o.network = d.network and o.address = d.address
-      where d.network = m.network and d.txid = m.txid and o.invoice_id = m.invoice_id limit 1) d on true
-  where m.invoice_id = any($1) and (d.txid is null or m.noted is not null) order by m.seen_at, m.txid`
+      select d.txid from deposits d
+        join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
+      where d.workspace_id = m.workspace_id and d.network = m.network and d.txid = m.txid and o.invoice_id = m.invoice_id limit 1) d on true
+  where m.workspace_id = any($2) and m.invoice_id = any($1) and (d.txid is null or m.noted is not null) order by m.seen_at, m.txid`
 
 const REFUNDS = `select r.invoice_id, r.transaction_id, t.asset, t.amount::text, t.status, t.hash
-  from invoice_refunds r join transactions t on t.id = r.transaction_id where r.invoice_id = any($1) order by t.created_at, t.id`
+  from invoice_refunds r join transactions t on t.workspace_id = r.workspace_id and t.id = r.transaction_id
+  where r.workspace_id = any($2) and r.invoice_id = any($1) order by t.created_at, t.id`
 
 interface Found {
   transaction_id: string | null; hash: string; asset: string; network: string; amount: string; state: string; seen_at: Date
@@ -116,8 +121,9 @@ async function partsOf(
   services: Services, tx: Queryable, rows: readonly InvoiceRow[]
 ): Promise<(Invoice & { found: Found[] })[]> {
   const ids = rows.map(({ id }) => id)
+  const workspaces = [...new Set(rows.map(({ workspace_id: workspace }) => workspace))]
   const read = async <T>(statement: string): Promise<(id: string) => T[]> => {
-    const parts = Map.groupBy(await tx.query<Part & T>(statement, [ids]), ({ invoice_id }) => invoice_id)
+    const parts = Map.groupBy(await tx.query<Part & T>(statement, [ids, workspaces]), ({ invoice_id }) => invoice_id)
     return (id) => parts.get(id) ?? []
   }
   const offers = await read<OfferRow>(OFFERS)

@@ -24,26 +24,27 @@ export async function tellInvoice(
 /** Writes how each payment stands. @returns whether one is new, or stands otherwise than before */
 async function notePayments(tx: Queryable, { row, payments }: Invoice): Promise<boolean> {
   const deposits = payments.filter(({ transaction_id }) => transaction_id !== null)
-  const arePooled = await notePooled(tx, row.id, payments.filter(({ transaction_id }) => transaction_id === null))
+  const arePooled = await notePooled(tx, row, payments.filter(({ transaction_id }) => transaction_id === null))
   if (deposits.length === 0) return arePooled
   const changed = await tx.query(
-    `insert into invoice_payments as p (transaction_id, invoice_id, asset, amount, status, counts, seen_at)
-     select r.transaction_id, $1, r.asset, r.amount, r.status, r.counts, r.seen_at
+    `insert into invoice_payments as p (workspace_id, transaction_id, invoice_id, asset, amount, status, counts, seen_at)
+     select $3, r.transaction_id, $1, r.asset, r.amount, r.status, r.counts, r.seen_at
      from jsonb_to_recordset($2) as r(transaction_id uuid, asset text, amount numeric, status text, counts boolean, seen_at timestamptz)
-     on conflict (transaction_id) do update set status = excluded.status where p.status <> excluded.status returning 1`,
-    [row.id, JSON.stringify(deposits)])
+     on conflict (workspace_id, transaction_id) do update set status = excluded.status where p.status <> excluded.status returning 1`,
+    [row.id, JSON.stringify(deposits), row.workspace_id])
   return arePooled || changed.length > 0
 }
 
 /** The same of what waits in mempools; what a deposit stands for by now is noted no more. */
-async function notePooled(tx: Queryable, invoice: string, pooled: readonly PaymentRow[]): Promise<boolean> {
+async function notePooled(tx: Queryable, invoice: InvoiceRow, pooled: readonly PaymentRow[]): Promise<boolean> {
   const changed = await tx.query(
     `update invoice_mempool m set noted = n.status
      from invoice_mempool e
        left join jsonb_to_recordset($2) as n(network text, hash text, status text) on n.network = e.network and n.hash = e.txid
-     where e.invoice_id = $1 and m.network = e.network and m.txid = e.txid and m.invoice_id = e.invoice_id
+     where e.workspace_id = $3 and e.invoice_id = $1 and m.workspace_id = $3 and m.network = e.network and m.txid = e.txid
+       and m.invoice_id = e.invoice_id
        and m.noted is distinct from n.status returning 1`,
-    [invoice, JSON.stringify(pooled)])
+    [invoice.id, JSON.stringify(pooled), invoice.workspace_id])
   return changed.length > 0
 }
 
@@ -77,9 +78,10 @@ export async function look(services: Services, tx: Queryable, before: Invoice, b
     `update invoices set status = $2, exception = $3, due_at = $4, due_network = $5, due_height = $6, version = version + $7,
        cancelled_at = $8, marked = $9, marked_reason = $10, marked_at = $11, selected = $12,
        updated_at = case when $7::integer = 0 then updated_at else $13 end
-     where id = $1 returning ${INVOICE_COLUMNS}`,
+     where workspace_id = $14 and id = $1 returning ${INVOICE_COLUMNS}`,
     [invoice.row.id, end.status, end.exception, end.status === 'Pending' ? invoice.row.expires_at : null, depth?.network ?? null,
-      depth?.height ?? null, isChanged ? 1 : 0, cancelled_at, marked, marked_reason, marked_at, selected, new Date(now)]) as InvoiceRow
+      depth?.height ?? null, isChanged ? 1 : 0, cancelled_at, marked, marked_reason, marked_at, selected, new Date(now),
+      invoice.row.workspace_id]) as InvoiceRow
   const after = { ...invoice, row }
   if (isChanged) await tellInvoice(services, tx, after, (isNewState ? EVENTS[end.status] : undefined) ?? 'invoice.updated')
   return after

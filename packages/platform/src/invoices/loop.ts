@@ -15,11 +15,12 @@ const ERROR_WAIT_MS = 10_000
 
 /** What invoices are told of deposits. One statement by index: most deposits are nobody's invoice. */
 export const invoices: Invoices = {
-  async moved(tx, { network, destination_id, address_tag }) {
+  async moved(tx, { workspace_id: workspace, network, destination_id, address_tag }) {
     await tx.query(
       `update invoices i set due_at = $4 from invoice_offers o
-       where o.network = $1 and o.address = $2 and coalesce(o.address_tag, '') = coalesce($3, '') and i.id = o.invoice_id`,
-      [network, destination_id, address_tag, tx.now()])
+       where o.workspace_id = $5 and o.network = $1 and o.address = $2 and coalesce(o.address_tag, '') = coalesce($3, '')
+         and i.workspace_id = $5 and i.id = o.invoice_id`,
+      [network, destination_id, address_tag, tx.now(), workspace])
   },
 }
 

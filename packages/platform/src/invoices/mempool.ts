@@ -81,18 +81,19 @@ async function noteSeen(
   // The memory of a process is short: what it does not know of the pool, the scan of the chain says.
   const changed = await services.database.query(
     `with seen as (
-       select s.txid, o.invoice_id, s.asset, sum(s.amount) amount
+       select s.txid, o.workspace_id, o.invoice_id, s.asset, sum(s.amount) amount
        from jsonb_to_recordset($2) as s(txid text, asset text, address text, amount numeric)
          join invoice_offers o on o.network = $1 and o.address = s.address and o.address_tag is null
-       group by s.txid, o.invoice_id, s.asset
+       group by s.txid, o.workspace_id, o.invoice_id, s.asset
      ), written as (
-       insert into invoice_mempool as m (network, txid, invoice_id, asset, amount, seen_at, known_at)
-       select $1, txid, invoice_id, asset, amount, $3, least($3, coalesce($4, (select known_at from network_scans where network = $1), $3))
+       insert into invoice_mempool as m (workspace_id, network, txid, invoice_id, asset, amount, seen_at, known_at)
+       select workspace_id, $1, txid, invoice_id, asset, amount, $3,
+         least($3, coalesce($4, (select known_at from network_scans where network = $1), $3))
        from seen
        on conflict (network, txid, invoice_id) do update set waiting = true where not m.waiting
-       returning invoice_id
+       returning workspace_id, invoice_id
      )
-     update invoices i set due_at = $3 from written w where i.id = w.invoice_id returning 1`,
+     update invoices i set due_at = $3 from written w where i.workspace_id = w.workspace_id and i.id = w.invoice_id returning 1`,
     [network, JSON.stringify(rows), services.database.now(), knownAt])
   services.environment.checkpoint('mempool.seen')
   return changed.length > 0
@@ -102,8 +103,9 @@ async function noteSeen(
 async function unconfirmed({ database }: Services, network: string): Promise<string[]> {
   await database.query(
     `update invoice_mempool m set waiting = false
-     from deposits d join invoice_offers o on o.network = d.network and o.address = d.address
-     where m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid and o.invoice_id = m.invoice_id
+     from deposits d join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
+     where m.workspace_id = d.workspace_id and m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid
+       and o.invoice_id = m.invoice_id
        and d.block_hash is not null`, [network])
   const rows = await database.query<{ txid: string }>(
     'select distinct txid from invoice_mempool where network = $1 and waiting', [network])
@@ -114,8 +116,9 @@ async function unconfirmed({ database }: Services, network: string): Promise<str
 async function noteGone({ database }: Services, network: string, txid: string): Promise<boolean> {
   const rows = await database.query(
     `with gone as (
-       update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting returning invoice_id
-     ) update invoices i set due_at = $3 from gone g where i.id = g.invoice_id returning 1`, [network, txid, database.now()])
+       update invoice_mempool set waiting = false where network = $1 and txid = $2 and waiting returning workspace_id, invoice_id
+     ) update invoices i set due_at = $3 from gone g where i.workspace_id = g.workspace_id and i.id = g.invoice_id returning 1`,
+    [network, txid, database.now()])
   return rows.length > 0
 }
 

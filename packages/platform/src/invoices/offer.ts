@@ -57,7 +57,7 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
     if (new Set(named).size !== named.length) throw invalid(field, 'names an asset twice')
     return Promise.all(named.map(async (name) => {
       const found = findAsset(services, name, field)
-      const wallet = await nameField(() => findWallet(services.database, caller.subAccountId, name), field)
+      const wallet = await nameField(() => findWallet(services.database, caller, name), field)
       if (wallet.status !== 'active') {
         throw new ApiError('WALLET_INACTIVE', `${field}: the ${name} wallet is inactive and takes no new addresses`, { field })
       }
@@ -65,7 +65,8 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
     }))
   }
   const wallets = await services.database.query<{ asset: string }>(
-    `select asset from wallets where sub_account_id = $1 and status = 'active' order by created_at, id limit 1000`, [caller.subAccountId])
+    `select asset from wallets where workspace_id = $2 and sub_account_id = $1 and status = 'active'
+     order by created_at, id limit 1000`, [caller.subAccountId, caller.workspaceId])
   let problem: ApiError | null = null
   const possible = wallets.flatMap(({ asset }) => {
     try {

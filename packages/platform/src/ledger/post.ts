@@ -8,7 +8,7 @@ export type AccountKind =
   | 'venue' | 'venue_outside' | 'venue_fees'
   | 'staked_energy' | 'staked_bandwidth' | 'staked_energy_reserved' | 'staked_bandwidth_reserved' | 'cooling'
 
-/** One side of an entry. Amounts in the asset's smallest unit; positive raises the account. */
+/** One side of an entry, all of them of one workspace. Amounts in the asset's smallest unit; positive raises the account. */
 export interface Posting {
   workspace: string
   wallet?: string | null
@@ -25,11 +25,15 @@ export interface Posting {
 export async function post(
   tx: Queryable, kind: string, reference: string, postings: readonly Posting[], options: { overdraw?: boolean } = {}
 ): Promise<boolean> {
-  const rows = postings.filter((each) => each.amount !== 0n).map((each) => ({
-    ...each, wallet: each.wallet ?? null, address: each.address ?? null, amount: each.amount.toString(),
+  const workspace = postings[0]?.workspace
+  // An account at an exchange that held nothing has nothing to book.
+  if (workspace === undefined) return true
+  if (postings.some((each) => each.workspace !== workspace)) throw new Error(`the entry ${kind} ${reference} is of two workspaces`)
+  const rows = postings.filter((each) => each.amount !== 0n).map(({ wallet, asset, kind: of, address, amount }) => ({
+    wallet: wallet ?? null, asset, kind: of, address: address ?? null, amount: amount.toString(),
   }))
-  const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4) done', [
-    kind, reference, JSON.stringify(rows), options.overdraw ?? false,
+  const answer = await tx.one<{ done: boolean }>('select ledger_post($1, $2, $3, $4, $5) done', [
+    workspace, kind, reference, JSON.stringify(rows), options.overdraw ?? false,
   ])
   return answer?.done ?? false
 }
@@ -38,7 +42,7 @@ export async function post(
 export async function lockedBalance(tx: Queryable, account: Omit<Posting, 'amount'>): Promise<bigint> {
   const row = await tx.one<{ balance: string }>(
     // In a subquery of its own: else the function would be asked for every row of the table.
-    'select balance::text from ledger_accounts where id = (select ledger_account($1, $2, $3, $4, $5)) for update',
+    'select balance::text from ledger_accounts where workspace_id = $1 and id = (select ledger_account($1, $2, $3, $4, $5)) for update',
     [account.workspace, account.wallet ?? null, account.asset, account.kind, account.address ?? null])
   return BigInt(row?.balance ?? '0')
 }

@@ -36,12 +36,12 @@ export const listSuspense: Command = async (services) => {
  */
 export const assignSuspense: Command = async (services, input) => services.database.transaction(async (tx) => {
   const row = await tx.one<TransactionRow & { address_kind: string }>(
-    `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.network = t.network
+    `select t.*, c.kind address_kind from transactions t join chain_addresses c on c.workspace_id = t.workspace_id and c.network = t.network
       and c.address = t.destination_id where t.id::text = $1 and t.kind = 'DEPOSIT' for update of t`, [String(input['id'] ?? '')])
   if (!row) throw new OperatorError(`--id: there is no deposit ${String(input['id'] ?? '')}; "custody suspense list" shows what waits`)
   if (!isSuspended(row)) throw new OperatorError(`--id: the deposit is not in suspense but ${row.state}`)
-  const wallet = await tx.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [
-    row.sub_account_id, row.asset,
+  const wallet = await tx.one<{ id: string }>('select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2', [
+    row.sub_account_id, row.asset, row.workspace_id,
   ])
   if (!wallet) {
     throw new OperatorError(

@@ -69,7 +69,8 @@ async function report(services: Services): Promise<Record<string, unknown>> {
   }
   const rows = await services.database.query<{ asset: string; address: string; balance: string; reason: string }>(
     `select t.asset, t.source_id address, a.balance::text, t.last_error reason from transactions t
-     join ledger_accounts a on a.wallet_id = t.wallet_id and a.asset = t.asset and a.kind = 'unswept' and a.address = t.source_id
+     join ledger_accounts a on a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id and a.asset = t.asset
+       and a.kind = 'unswept' and a.address = t.source_id
      where t.kind = 'SWEEP' and t.status = 'pending' and t.plan ? 'waits' order by t.created_at limit 1000`)
   return {
     assets,

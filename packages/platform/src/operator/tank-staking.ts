@@ -57,9 +57,10 @@ export const stakeTank: Command = async (services, input) => {
       },
     })
     if (action === 'release') {
-      const matured = await tx.query<{ amount: string }>(`update cooldowns set releasing_by = $3 where network = $1
+      const matured = await tx.query<{ amount: string }>(`update cooldowns set releasing_by = $3
+        where workspace_id = $5 and network = $1
         and account = $2 and released_by is null and releasing_by is null and release_at <= $4
-        returning amount::text`, [network.code, tank, id, new Date(headTime)])
+        returning amount::text`, [network.code, tank, id, new Date(headTime), workspace.id])
       if (matured.length === 0) throw new OperatorError('nothing that was unstaked from the tank has completed its cooldown')
       moved = matured.reduce((sum, each) => sum + BigInt(each.amount), 0n)
     }

@@ -56,14 +56,16 @@ export const setWallet: Command = async (services, input) => {
   const { workspace_id: workspaceId, sub_account_id: subAccountId, ...wallet } = await findOne(services, input)
   const at = new Date(services.environment.now())
   const changed = await services.database.transaction(async (tx) => {
-    const written = await tx.query('update wallets set status = $2 where id = $1 and status <> $2 returning 1', [wallet.id, status])
-    if (written.length === 0) return false
-    await tx.query('insert into wallet_status_changes (wallet_id, status, reason, changed_at) values ($1, $2, $3, $4)', [
+    const written = await tx.query('update wallets set status = $2 where workspace_id = $3 and id = $1 and status <> $2 returning 1', [
       wallet.id,
       status,
-      reason,
-      at,
+      workspaceId,
     ])
+    if (written.length === 0) return false
+    await tx.query(
+      'insert into wallet_status_changes (wallet_id, status, reason, changed_at, workspace_id) values ($1, $2, $3, $4, $5)',
+      [wallet.id, status, reason, at, workspaceId]
+    )
     await emit(
       tx,
       workspaceId,
@@ -73,7 +75,11 @@ export const setWallet: Command = async (services, input) => {
     )
     // Rules that wait for the wallet look at it again.
     if (status === 'active')
-      await tx.query(`update forward_rules set next_run_at = $2 where wallet_id = $1 and state = 'ACTIVE'`, [wallet.id, at])
+      await tx.query(`update forward_rules set next_run_at = $2 where workspace_id = $3 and wallet_id = $1 and state = 'ACTIVE'`, [
+        wallet.id,
+        at,
+        workspaceId,
+      ])
     return true
   })
   if (changed) services.log.warn({ wallet: wallet.id, asset: wallet.asset, status, reason }, 'the operator changed the status of a wallet')
@@ -85,7 +91,7 @@ export const listWallets: Command = async (services, input) => {
   const rows = await services.database.query<Found & { changes: { status: string; reason: string | null; changed_at: string }[] }>(
     `select f.id, f.workspace, f.sub_account, f.asset, f.network, f.status,
        coalesce((select jsonb_agg(jsonb_build_object('status', c.status, 'reason', c.reason, 'changed_at', c.changed_at) order by c.id)
-         from wallet_status_changes c where c.wallet_id = f.id), '[]') changes
+         from wallet_status_changes c where c.workspace_id = f.workspace_id and c.wallet_id = f.id), '[]') changes
      from (${FOUND}) f where $1::text is null or f.workspace = $1 order by f.workspace, f.sub_account, f.asset limit 10000`,
     [given(input, 'workspace')]
   )

@@ -64,8 +64,8 @@ export async function tierOfWorkspace(database: Queryable, workspaceId: string):
  */
 export async function reservePlatformFee(tx: Queryable, o: { transactionId: string; workspaceId: string; quote: FeeQuote }): Promise<void> {
   const { amountUsd, fee, least } = o.quote
-  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where id = $1', [
-    o.transactionId, amountUsd?.toString() ?? null, fee.toString(),
+  await tx.query('update transactions set amount_usd = $2, platform_fee = $3 where workspace_id = $4 and id = $1', [
+    o.transactionId, amountUsd?.toString() ?? null, fee.toString(), o.workspaceId,
   ])
   try {
     await tx.query('select prepaid_reserve($1, $2, $3, $4)', [o.workspaceId, o.transactionId, fee.toString(), least.toString()])
@@ -76,13 +76,13 @@ export async function reservePlatformFee(tx: Queryable, o: { transactionId: stri
 
 /** Takes the reserved fee, once: before the signed bytes first go out. Does nothing where none was reserved. */
 export async function chargePlatformFee(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
-  if (row.platform_fee) await tx.query('select prepaid_charge($1, $2)', [row.id, utcDay(services)])
+  if (row.platform_fee) await tx.query('select prepaid_charge($1, $2, $3)', [row.workspace_id, row.id, utcDay(services)])
 }
 
 /** What a kind of transaction does with its platform fee: taken when it goes out, given back (`refunded`) where it never did. */
 export const platformFee = {
   broadcast: chargePlatformFee,
   async failed(services, tx, row, { plan }) {
-    if (plan?.['refunded']) await tx.query('select prepaid_release($1, $2)', [row.id, utcDay(services)])
+    if (plan?.['refunded']) await tx.query('select prepaid_release($1, $2, $3)', [row.workspace_id, row.id, utcDay(services)])
   },
 } satisfies Kind<'WITHDRAWAL' | 'STAKE' | 'UNSTAKE' | 'RELEASE'>

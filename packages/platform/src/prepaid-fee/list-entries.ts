@@ -26,7 +26,8 @@ export const listPrepaidEntries = endpoint({
   }),
   async handler({ services, caller, query: { page, limit } }) {
     // A charge moves what is reserved already; every other entry moves the balance.
-    const from = `from ledger_accounts a join ledger_postings p on p.account_id = a.id join ledger_entries e on e.id = p.entry_id
+    const from = `from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id
+        join ledger_entries e on e.workspace_id = p.workspace_id and e.id = p.entry_id
       where a.workspace_id = $1 and a.wallet_id is null and a.asset = 'USD' and (
         a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge')
       )`

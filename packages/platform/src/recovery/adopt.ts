@@ -67,11 +67,11 @@ async function placeOf(services: Services, group: Group, scanFrom: ScanFrom): Pr
 
 /** The row that this database has of a recorded transaction: under its id, or one that was about to do the same. */
 async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | undefined> {
-  const byId = await tx.one<TransactionRow>('select * from transactions where id = $1 for update', [group.id])
+  const byId = await tx.one<TransactionRow>('select * from transactions where id::text = $1 for update', [group.id])
   if (byId) return byId
   const [{ network, decoded, workspaceId, unsigned: { bytes } }] = group.attempts
   const built = await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
+    `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
      where c.network = $1 and c.unsigned->>'bytes' = $2 and c.state = 'BUILT' limit 1 for update of t`,
     [network.code, bytes],
   )
@@ -79,31 +79,36 @@ async function rowOf(tx: Queryable, group: Group): Promise<TransactionRow | unde
   if (group.kind === 'WITHDRAWAL') return undefined
   // A known transaction was signed for the same place in the account's order: the recorded one is a dearer attempt of it.
   const sibling = decoded.nonce === null ? undefined : await tx.one<TransactionRow>(
-    `select t.* from transactions t join chain_transactions c on c.transaction_id = t.id
-     where c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID' and t.kind = $4
-       and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to])
+    `select t.* from transactions t join chain_transactions c on c.workspace_id = t.workspace_id and c.transaction_id = t.id
+     where c.workspace_id = $6 and c.network = $1 and c.account = $2 and c.nonce = $3 and c.hash is not null and c.state <> 'VOID'
+       and t.kind = $4
+       and t.destination_id = $5 limit 1 for update of t`, [network.code, group.from, decoded.nonce.toString(), group.kind, group.to,
+      workspaceId])
   if (sibling) return sibling
   const unsigned = `and status = 'pending'
-    and not exists (select 1 from chain_transactions c where c.transaction_id = t.id and c.hash is not null)`
+    and not exists (select 1 from chain_transactions c
+      where c.workspace_id = t.workspace_id and c.transaction_id = t.id and c.hash is not null)`
   if (group.kind === 'SWEEP') {
     return tx.one<TransactionRow>(
-      `select t.* from transactions t where kind = 'SWEEP' and network = $1 and source_id = $2 and asset = $3 ${unsigned}
-         limit 1 for update`,
-      [network.code, group.from, group.asset.asset_name],
+      `select t.* from transactions t where workspace_id = $4 and kind = 'SWEEP' and network = $1 and source_id = $2
+         and asset = $3 ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.asset.asset_name, workspaceId],
     )
   }
   if (group.kind === 'FUEL') {
     return tx.one<TransactionRow>(
       `select t.* from transactions t
-       where kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
-      [network.code, group.from, group.to, group.amount.toString()],
+       where workspace_id = $5 and kind = 'FUEL' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+         ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString(), workspaceId],
     )
   }
   if (group.kind === 'LEND' || group.kind === 'LEND_BACK') {
     return tx.one<TransactionRow>(
       `select t.* from transactions t
-       where kind = $5 and network = $1 and source_id = $2 and destination_id = $3 and amount = $4 ${unsigned} limit 1 for update`,
-      [network.code, group.from, group.to, group.amount.toString(), group.kind],
+       where workspace_id = $6 and kind = $5 and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+         ${unsigned} limit 1 for update`,
+      [network.code, group.from, group.to, group.amount.toString(), group.kind, workspaceId],
     )
   }
   if (group.order !== null) {
@@ -171,13 +176,13 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
   const at = new Date(recorded.at)
   const fee = worstFee(group)
   const rule = group.ruleId
-    ? await tx.one<{ id: string }>('select id from forward_rules where id = $1 and wallet_id = $2 for no key update', [
-        group.ruleId,
-        place.walletId,
-      ])
+    ? await tx.one<{ id: string }>(
+        'select id from forward_rules where workspace_id = $3 and id = $1 and wallet_id = $2 for no key update',
+        [group.ruleId, place.walletId, workspaceId],
+      )
     : undefined
   const [source, destination] = endsOf(group.kind, place.walletId === null)
-  const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, network.code, group) : null
+  const loan = group.kind === 'LEND_BACK' ? await returnedLoan(tx, workspaceId, network.code, group) : null
   const plan: Plan = {
     // The caller's request is not here: nothing more can be signed for an adopted transaction.
     adopted: '1',
@@ -200,16 +205,17 @@ async function create(services: Services, tx: Queryable, group: Group, place: Pl
   })
   if (loan === null) await reserve(tx, row, fee)
   if (source === 'GAS_TANK')
-    await tx.query('update transactions set parent_id = (select id from transactions where id::text = $2) where id = $1', [
-      row.id,
-      loan?.parentId ?? recorded.transaction_id,
-    ])
+    await tx.query(
+      `update transactions set parent_id = (select id from transactions where workspace_id = $3 and id::text = $2)
+       where workspace_id = $3 and id = $1`,
+      [row.id, loan?.parentId ?? recorded.transaction_id, workspaceId],
+    )
   if (rule) await noteForward(tx, row, rule.id, network, fee, at)
   if (group.sequenceId !== null) {
     await tx.query(
-      `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response) values ($1, $2, $3, $4, $5)
-       on conflict do nothing`,
-      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, answerOf(services, row)],
+      `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+       values ($6, $1, $2, $3, $4, $5) on conflict do nothing`,
+      [place.walletId, group.sequenceId, row.id, ADOPTED_PAYLOAD, answerOf(services, row), workspaceId],
     )
   }
   return row
@@ -241,16 +247,18 @@ function reservedIn(network: Network, group: Group, place: Place, fee: bigint): 
 /** Takes a forward off what waits for its rule; deposits that are not found again yet are noted as forwarded ahead. */
 async function noteForward(tx: Queryable, row: TransactionRow, ruleId: string, network: Network, fee: bigint, at: Date): Promise<void> {
   const gross = BigInt(row.amount) + (traitsOf(network).feesFrom === 'wallet' && row.asset === row.fee_asset ? fee : 0n)
-  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at) values ($1, $2, $3, $4)', [
+  await tx.query('insert into forwards (transaction_id, rule_id, amount, created_at, workspace_id) values ($1, $2, $3, $4, $5)', [
     row.id,
     ruleId,
     gross.toString(),
     at,
+    row.workspace_id,
   ])
-  await tx.query('update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2) where id = $1', [
-    ruleId,
-    gross.toString(),
-  ])
+  await tx.query(
+    `update forward_rules set ahead = ahead + greatest(0, $2 - waiting), waiting = greatest(0, waiting - $2)
+     where workspace_id = $3 and id = $1`,
+    [ruleId, gross.toString(), row.workspace_id],
+  )
 }
 
 /** Moves a known row that was not signed here to CONFIRMING; from then on it is an ordinary transaction. */
@@ -258,8 +266,9 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
   const newest = group.attempts.at(-1) as Group['attempts'][0]
   if (newest.decoded.action) {
     await tx.query(
-      `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}' where id = $1`,
-      [row.id],
+      `update transactions set plan = '{"step":"0","fees_paid":"0"}'::jsonb || plan || '{"adopted_steps":"1"}'
+       where workspace_id = $2 and id = $1`,
+      [row.id, row.workspace_id],
     )
     // An earlier call of the same staking transaction is under way: the recorded one follows it.
     if (
@@ -271,10 +280,14 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
   }
   await tx.query(
     `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
-       lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits' where id = $1`,
-    [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now())])
+       lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits'
+     where workspace_id = $5 and id = $1`,
+    [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now()), row.workspace_id])
   if (paysForItself(group.attempts[0].network, group)) {
-    await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where id = $1`, [row.id])
+    await tx.query(`update transactions set plan = plan || '{"need":"0","own":"1"}' where workspace_id = $2 and id = $1`, [
+      row.id,
+      row.workspace_id,
+    ])
   }
   if (place.feeWalletId !== null && row.plan.fee_wallet === undefined) await lendFeeWallet(tx, row, place.feeWalletId, worstFee(group))
   // Its bytes may have been public since before the backup was restored.

@@ -9,7 +9,7 @@ import { openAccount } from '../engine/nonce-order.ts'
 import { isStaking } from '../staking/steps.ts'
 import { stepUnderWay } from '../staking/recorded.ts'
 
-interface Stored { id: string; transaction_id: string; state: string; attempt: number; bytes: string }
+interface Stored { id: string; workspace_id: string; transaction_id: string; state: string; attempt: number; bytes: string }
 
 /**
  * Writes the signed bytes of each attempt, the coins that they spend and the change that they make. Whatever was built
@@ -24,9 +24,9 @@ export async function writeAttempts(
   end: number | null,
 ): Promise<boolean> {
   const stored = await tx.query<Stored>(
-    `select id, transaction_id, state, attempt, unsigned->>'bytes' bytes from chain_transactions where transaction_id = $1
-       order by attempt for update`,
-    [row.id],
+    `select id, workspace_id, transaction_id, state, attempt, unsigned->>'bytes' bytes from chain_transactions
+     where workspace_id = $2 and transaction_id = $1 order by attempt for update`,
+    [row.id, row.workspace_id],
   )
   const signed = stored.filter(({ state }) => state !== 'BUILT' && state !== 'VOID')
   for (const built of stored.filter(({ state }) => state === 'BUILT')) await giveWay(tx, built)
@@ -41,7 +41,8 @@ export async function writeAttempts(
     const isLater = step !== null && isStaking(row) && stepUnderWay(row) !== step
     const replacement = recorded.purpose === 'cancel' ? await noteCancel(services, tx, row, recorded.at) : null
     await insertChainTransaction(tx, {
-      id, transaction_id: row.id, network: network.code, account, nonce: decoded.nonce, unsigned, fee_max: decoded.fee_max,
+      id, workspace_id: row.workspace_id, transaction_id: row.id, network: network.code, account,
+      nonce: decoded.nonce, unsigned, fee_max: decoded.fee_max,
       valid_until: decoded.valid_until ?? end, step, replaces: step === null ? first : null, replacement_id: replacement,
       signed: { ...each.signed, at: new Date(recorded.at) },
       // One call of a staking transaction is under way at a time; the later ones wait for it.
@@ -56,18 +57,19 @@ export async function writeAttempts(
 
 /** Voids a transaction that was built here and shown to no node, and frees its coins: it is built again on others. */
 async function giveWay(tx: Queryable, built: Stored): Promise<void> {
-  await tx.query(`update chain_transactions set state = 'VOID' where id = $1`, [built.id])
-  await tx.query('update utxos set spent_by = null where spent_by = $1', [built.id])
+  await tx.query(`update chain_transactions set state = 'VOID' where workspace_id = $2 and id = $1`, [built.id, built.workspace_id])
+  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [built.id, built.workspace_id])
 }
 
 async function freePlace(services: Services, tx: Queryable, opened: Opened, row: TransactionRow, account: string | null): Promise<void> {
   const { network, decoded, coins } = opened
   const others = await tx.query<Stored>(
-    `select c.id, c.transaction_id, c.state, c.attempt, '' bytes from chain_transactions c where c.network = $1
-       and c.transaction_id <> $2 and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
-       and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u where u.network = $1
+    `select c.id, c.workspace_id, c.transaction_id, c.state, c.attempt, '' bytes from chain_transactions c
+     where c.workspace_id = $6 and c.network = $1 and c.transaction_id <> $2 and c.state not in ('VOID', 'REPLACED', 'EXPIRED')
+       and (c.account = $3 and c.nonce = $4 or c.id in (select spent_by from utxos u where u.workspace_id = $6 and u.network = $1
          and u.txid || ':' || u.vout = any($5))) for update`,
-    [network.code, row.id, account, decoded.nonce?.toString() ?? null, coins.map(({ txid, vout }) => `${txid}:${vout}`)])
+    [network.code, row.id, account, decoded.nonce?.toString() ?? null, coins.map(({ txid, vout }) => `${txid}:${vout}`),
+      row.workspace_id])
   for (const other of others) {
     if (other.state !== 'BUILT')
       throw new NotAdopted(
@@ -76,8 +78,9 @@ async function freePlace(services: Services, tx: Queryable, opened: Opened, row:
     await giveWay(tx, other)
     await tx.query(
       `update transactions set state = case when plan ? 'float_taken' then 'FUELING' else 'QUEUED' end, lease_until = null,
-         lease_token = null, next_run_at = $2, last_error = 'what it was built on is spent' where id = $1 and state = 'SIGNING'`,
-      [other.transaction_id, new Date(services.environment.now())],
+         lease_token = null, next_run_at = $2, last_error = 'what it was built on is spent'
+       where workspace_id = $3 and id = $1 and state = 'SIGNING'`,
+      [other.transaction_id, new Date(services.environment.now()), other.workspace_id],
     )
   }
 }
@@ -86,8 +89,9 @@ async function freePlace(services: Services, tx: Queryable, opened: Opened, row:
 async function noteCancel(services: Services, tx: Queryable, row: TransactionRow, at: number): Promise<string> {
   const id = services.environment.uuid()
   await tx.query(
-    `insert into replacements (id, transaction_id, kind, state, created_at, updated_at) values ($1, $2, 'CANCEL', 'DONE', $3, $3)`,
-    [id, row.id, new Date(at)],
+    `insert into replacements (id, workspace_id, transaction_id, kind, state, created_at, updated_at)
+     values ($1, $4, $2, 'CANCEL', 'DONE', $3, $3)`,
+    [id, row.id, new Date(at), row.workspace_id],
   )
   return id
 }
@@ -102,16 +106,16 @@ async function writeCoins(
 ): Promise<void> {
   for (const [at, { txid, vout, value, pathIndex }] of coins.entries()) {
     await tx.query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by)
-       values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8)
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, spent_by, workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, 'deposit', false, $8, $9)
        on conflict (network, txid, vout) do update set spent_by = excluded.spent_by`,
-      [network.code, txid, vout, decoded.from[at], row.wallet_id, value.toString(), pathIndex, id],
+      [network.code, txid, vout, decoded.from[at], row.wallet_id, value.toString(), pathIndex, id, row.workspace_id],
     )
   }
   if (decoded.change && unsigned.change) {
     await tx.query(
-      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested)
-       values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8)
+      `insert into utxos (network, txid, vout, address, wallet_id, value, path_index, origin, spendable, contested, workspace_id)
+       values ($1, $2, $3, $4, $5, $6, $7, 'change', true, $8, $9)
        on conflict (network, txid, vout) do update set origin = 'change', spendable = true`,
       [
         network.code,
@@ -122,6 +126,7 @@ async function writeCoins(
         decoded.change.amount.toString(),
         unsigned.change.path[2],
         contested,
+        row.workspace_id,
       ],
     )
   }

@@ -259,7 +259,7 @@ export async function knownOf(services: Services, steps: readonly Recorded[]): P
   const rows = await services.database.query<{ workspace: string; network: string; bytes: string; paths: number[][]; state: string }>(
     `select w.name workspace, c.unsigned->>'network' network, c.unsigned->>'bytes' bytes,
        jsonb_path_query_array(c.unsigned, '$.inputs[*].path') paths, c.state
-     from chain_transactions c join transactions t on t.id = c.transaction_id join workspaces w on w.id = t.workspace_id
+     from chain_transactions c join workspaces w on w.id = c.workspace_id
      where c.unsigned->>'bytes' = any($1) order by c.state = 'BUILT', c.attempt desc`, [steps.map(({ unsigned }) => unsigned.bytes)])
   return new Map(rows.map(({ workspace, network, bytes, paths, state }) => [idOf(workspace, network, bytes, paths), state]))
 }

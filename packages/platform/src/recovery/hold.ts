@@ -76,7 +76,8 @@ async function isLost(services: Services, step: Recorded, enrolled: readonly Enr
 async function nobodys({ database, settings }: Services, unsigned: readonly Recorded[]): Promise<Recorded[]> {
   if (settings.role === 'all') return [...unsigned]
   const held = new Set((await database.query<{ bytes: string }>(
-    `select c.unsigned->>'bytes' bytes from chain_transactions c join transactions t on t.id = c.transaction_id
+    `select c.unsigned->>'bytes' bytes from chain_transactions c
+       join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
      where c.unsigned->>'bytes' = any($1) and t.lease_until > $2`,
     [unsigned.map((each) => each.unsigned.bytes), database.now()])).map(({ bytes }) => bytes))
   return unsigned.filter((each) => !held.has(each.unsigned.bytes))

@@ -130,16 +130,16 @@ export async function ensureWallet(
       [owner.workspaceId, owner.subAccountId, asset.asset_name, network.code],
     )
     const omnibus = await ensureOmnibus(services, tx, network, owner)
-    if (created) await listOmnibus(tx, created.id, network.code, omnibus)
+    if (created) await listOmnibus(tx, owner.workspaceId, created.id, network.code, omnibus)
     if (traitsOf(network).deposits === 'spendable') await ensureChange(services, tx, network, owner)
     return created
   })
   await ensureGasTank(services, owner.workspaceId, network)
   if (made) return { id: made.id, made: true }
-  const known = (await services.database.one<{ id: string }>('select id from wallets where sub_account_id = $1 and asset = $2', [
-    owner.subAccountId,
-    asset.asset_name,
-  ])) as { id: string }
+  const known = (await services.database.one<{ id: string }>(
+    'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
+    [owner.subAccountId, asset.asset_name, owner.workspaceId],
+  )) as { id: string }
   return { id: known.id, made: false }
 }
 

@@ -92,8 +92,10 @@ export async function reconcile(services: Services, options: ReconcileOptions): 
   report.rules = await lostRules(services, history)
   report.deposits = await depositsSince(services, startedAt)
   report.audit = await audit(services)
-  for (const each of report.transactions)
-    each.state = (await services.database.one<{ state: string }>('select state from transactions where id = $1', [each.id]))?.state ?? ''
+  for (const each of report.transactions) {
+    const row = await services.database.one<{ state: string }>('select state from transactions where id::text = $1', [each.id])
+    each.state = row?.state ?? ''
+  }
   return { ...report, ok: report.audit.ok && isSearched && !report.unadopted.some(({ matters }) => matters) }
 }
 
@@ -146,7 +148,8 @@ async function waitUntil(services: Services, left: () => number, read: () => Pro
 /** Networks whose scanner has not come to the tip, or has not credited what is deep enough. */
 async function unscanned(services: Services): Promise<string[]> {
   const scans = await services.database.query<{ network: string; height: string; due: boolean }>(
-    `select s.network, s.height::text, exists (select 1 from transactions t join deposits d on d.transaction_id = t.id
+    `select s.network, s.height::text, exists (select 1 from transactions t
+       join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
          and d.block_height <= s.final_height and not d.coinbase) due from network_scans s where s.height is not null`)
   const waiting: string[] = []
@@ -164,7 +167,7 @@ const TIP_SLACK = 2
 
 async function unconfirmed(services: Services, ids: readonly string[]): Promise<string[]> {
   const rows = await services.database.query<{ id: string; network: string; state: string; last_error: string | null }>(
-    `select id, network, state, last_error from transactions where id = any($1) and status = 'pending'`,
+    `select id, network, state, last_error from transactions where id::text = any($1) and status = 'pending'`,
     [ids],
   )
   return rows.map(({ id, network, state, last_error: error }) => `${network}: ${id} is ${state}${error === null ? '' : ` (${error})`}`)

@@ -80,9 +80,9 @@ async function holdFee(tx: Queryable, row: TransactionRow, feeWallet: string, fe
 /** Reserves the fee of a known token transfer in the wallet that pays it, where the transfer was not built here yet. */
 export async function lendFeeWallet(tx: Queryable, row: TransactionRow, feeWallet: string, fee: bigint): Promise<void> {
   await holdFee(tx, row, feeWallet, fee)
-  await tx.query(`update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held', $3::text) where id = $1`, [
-    row.id,
-    feeWallet,
-    fee.toString(),
-  ])
+  await tx.query(
+    `update transactions set plan = plan || jsonb_build_object('fee_wallet', $2::text, 'fee_held', $3::text)
+     where workspace_id = $4 and id = $1`,
+    [row.id, feeWallet, fee.toString(), row.workspace_id],
+  )
 }

@@ -61,16 +61,18 @@ export async function reserveStake(tx: Queryable, row: TransactionRow, fee: bigi
 /** The known loan that a recorded return ends: the return takes the fee that was held for it, and no second one is made. */
 export async function returnedLoan(
   tx: Queryable,
+  workspace: string,
   network: string,
   of: { from: string; to: string; amount: bigint },
 ): Promise<{ parentId: string | null; fee: string } | null> {
   const loan = await tx.one<TransactionRow>(
-    `select * from transactions where kind = 'LEND' and network = $1 and source_id = $2 and destination_id = $3 and amount = $4
+    `select * from transactions where workspace_id = $5 and kind = 'LEND' and network = $1 and source_id = $2
+       and destination_id = $3 and amount = $4
        and status <> 'failed'
        and not plan ? 'adopted' and not plan ? 'ended' order by created_at limit 1 for update`,
-    [network, of.from, of.to, of.amount.toString()],
+    [network, of.from, of.to, of.amount.toString(), workspace],
   )
   if (!loan) return null
-  await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where id = $1`, [loan.id])
+  await tx.query(`update transactions set plan = plan || '{"ended":"recorded"}' where workspace_id = $2 and id = $1`, [loan.id, workspace])
   return { parentId: loan.parent_id, fee: String(loan.plan.back_fee ?? '0') }
 }

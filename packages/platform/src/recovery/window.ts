@@ -85,12 +85,17 @@ export async function endSearch(services: Services): Promise<void> {
 export async function listFound(services: Services): Promise<{ network: string; address: string; asset: string }[]> {
   await services.database.query(
     `update wallet_addresses a set handed_out = true from deposits d
-     where not a.handed_out and a.address_tag is null and d.network = a.network and d.address = a.address`,
+     where not a.handed_out and a.address_tag is null and d.workspace_id = a.workspace_id and d.network = a.network
+       and d.address = a.address`,
   )
   return services.database.query(
-    `insert into wallet_addresses (wallet_id, network, address) select distinct t.wallet_id, c.network, c.address from chain_addresses c
-       join deposits d on d.network = c.network and d.address = c.address join transactions t on t.id = d.transaction_id
+    `insert into wallet_addresses (workspace_id, wallet_id, network, address)
+     select distinct t.workspace_id, t.wallet_id, c.network, c.address from chain_addresses c
+       join deposits d on d.workspace_id = c.workspace_id and d.network = c.network and d.address = c.address
+       join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
      where c.kind in ('deposit', 'omnibus') and t.kind = 'DEPOSIT' and t.wallet_id is not null and t.address_tag is null
-       and not exists (select 1 from wallet_addresses a where a.wallet_id = t.wallet_id and a.network = c.network and a.address = c.address)
-     on conflict do nothing returning network, address, (select asset from wallets where id = wallet_id) asset`)
+       and not exists (select 1 from wallet_addresses a where a.workspace_id = t.workspace_id and a.wallet_id = t.wallet_id
+         and a.network = c.network and a.address = c.address)
+     on conflict do nothing returning network, address, (
+       select asset from wallets w where w.workspace_id = wallet_addresses.workspace_id and w.id = wallet_id) asset`)
 }

@@ -37,7 +37,7 @@ export function readBooks(database: Database): Promise<Books> {
     const wallets = await tx.query<{ asset: string; workspace: string; id: string; name: string; sum: string }>(
       `select w.asset, k.name workspace, s.id, s.name, coalesce(sum(a.balance), 0)::text sum
        from wallets w join sub_accounts s on s.id = w.sub_account_id join workspaces k on k.id = s.workspace_id
-       left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = any($1)
+       left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = any($1)
        group by w.asset, k.name, s.id, s.name`, [OWED])
     const unknown = await tx.query<{ asset: string; workspace: string; sum: string }>(
       `select a.asset, k.name workspace, sum(a.balance)::text sum from ledger_accounts a join workspaces k on k.id = a.workspace_id
@@ -46,7 +46,8 @@ export function readBooks(database: Database): Promise<Books> {
       `select asset, sum(balance)::text sum from ledger_accounts where kind = any($1) or (kind = any($2) and wallet_id is null)
        group by asset`, [OPERATING, OWED])
     const arriving = await sums(
-      `select t.asset, sum(t.amount)::text sum from transactions t join deposits d on d.transaction_id = t.id
+      `select t.asset, sum(t.amount)::text sum from transactions t
+       join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
          and d.block_height is not null group by t.asset`)
     const leaving = await sums(

@@ -16,7 +16,7 @@ export interface HeldAt {
 
 /** Coins that may be on the chain: not those that nobody has mined, but our own change. */
 const ON_THE_CHAIN = `(u.block_height is not null or u.origin = 'change')
-  and not exists (select 1 from chain_transactions c where c.id = u.spent_by and c.state = 'CONFIRMED')`
+  and not exists (select 1 from chain_transactions c where c.workspace_id = u.workspace_id and c.id = u.spent_by and c.state = 'CONFIRMED')`
 
 export async function heightOf({ client }: Chain): Promise<Height> {
   const { height, hash } = await client.tip()

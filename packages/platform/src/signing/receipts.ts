@@ -13,7 +13,7 @@ const GATHERED_MS_MAX = 1000
 
 type Table = 'transactions' | 'replacements'
 interface Shown { request: SignedRequest; until: number }
-interface Kept { table: Table; id: string; receipts: unknown[] }
+interface Kept { table: Table; workspace: string; id: string; receipts: unknown[] }
 
 /** What collecting receipts needs of the platform. */
 type Parts = Pick<Signing, 'signers' | 'environment' | 'database' | 'log'> & { pressure: Pressure }
@@ -33,13 +33,13 @@ export class Receipts {
   }
 
   /** Shows a request to all nodes and keeps their signed receipts with what it asked for. Failures are only logged. */
-  async collect(id: string, request: SignedRequest, table: Table = 'transactions'): Promise<void> {
+  async collect(workspace: string, id: string, request: SignedRequest, table: Table = 'transactions'): Promise<void> {
     const { signers, environment, log } = this.#parts
     const until = environment.now() + RECEIPT_TIMEOUT_MS
     const answers = await Promise.allSettled(signers.peers.map(({ node }) => this.#desk(node).ask({ request, until })))
     const receipts = answers.flatMap((answer) => (answer.status === 'fulfilled' && answer.value !== null ? [answer.value] : []))
     try {
-      if (receipts.length > 0) await this.#store.ask({ table, id, receipts })
+      if (receipts.length > 0) await this.#store.ask({ table, workspace, id, receipts })
     } catch (error) {
       log.warn({ err: error, [table]: id }, 'receipts were not stored')
     }
@@ -75,12 +75,13 @@ export class Receipts {
 async function keepAll({ database }: Parts, table: Table, all: readonly Kept[]): Promise<void> {
   if (all.length === 0) return
   const written = all.length === 1 ? [] : await database.query<{ id: string }>(
-    `with free as (select id from ${table} where id = any($1::uuid[]) order by id for update skip locked)
-     update ${table} t set receipts = k.receipts from free, unnest($1::uuid[], $2::jsonb[]) k(id, receipts)
-     where t.id = free.id and k.id = free.id returning t.id`,
-    [all.map(({ id }) => id), all.map(({ receipts }) => JSON.stringify(receipts))])
+    `with free as (
+       select t.workspace_id, t.id, k.receipts from unnest($3::uuid[], $1::uuid[], $2::jsonb[]) k(workspace_id, id, receipts)
+       join ${table} t on t.workspace_id = k.workspace_id and t.id = k.id order by t.id for update of t skip locked
+     ) update ${table} t set receipts = free.receipts from free where t.workspace_id = free.workspace_id and t.id = free.id returning t.id`,
+    [all.map(({ id }) => id), all.map(({ receipts }) => JSON.stringify(receipts)), all.map(({ workspace }) => workspace)])
   const ids = new Set(written.map(({ id }) => id))
-  for (const { id, receipts } of all.filter((each) => !ids.has(each.id))) {
-    await database.query(`update ${table} set receipts = $2 where id = $1`, [id, JSON.stringify(receipts)])
+  for (const { workspace, id, receipts } of all.filter((each) => !ids.has(each.id))) {
+    await database.query(`update ${table} set receipts = $2 where workspace_id = $3 and id = $1`, [id, JSON.stringify(receipts), workspace])
   }
 }

@@ -35,7 +35,8 @@ export async function stepRefusal(services: Services, chain: Chain, { row }: Tas
     case 'freeze':
       return null
     case 'delegate': {
-      const stops = await receiverStops(services, services.database, row.sub_account_id as string, chain.network, address)
+      const owner = { workspaceId: row.workspace_id, subAccountId: row.sub_account_id as string }
+      const stops = await receiverStops(services, services.database, owner, chain.network, address)
       if (stops) return `address: is ${stops}`
       const refusal = await receiverRefusal(client, address)
       if (refusal) return `address: ${refusal}`

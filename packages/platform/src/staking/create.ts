@@ -30,10 +30,10 @@ export async function once(
   make: (opened: Opening) => Promise<Reply>
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
-  const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+  const wallet = await findWallet(services.database, caller, asset.asset_name)
   const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
   return onceOnly(
-    () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash),
+    () => answeredBefore(services.database, caller.workspaceId, wallet.id, body.sequence_id, payloadHash),
     async () => make({ asset, network, wallet, account: await services.addresses.omnibus(network, caller), payloadHash }),
   )
 }
@@ -80,9 +80,10 @@ export async function create(services: Services, o: New): Promise<Reply> {
   const earlier = await services.database.transaction(async (tx): Promise<Reply | null> => {
     if (o.sequenceId !== undefined) {
       const mine = await tx.query(
-        `insert into idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response)
-         values ($1, $2, $3, $4, $5) on conflict do nothing returning 1`, [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response])
-      const known = mine.length === 0 ? await answeredBefore(tx, o.wallet.id, o.sequenceId, o.payloadHash) : null
+        `insert into idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+         values ($6, $1, $2, $3, $4, $5) on conflict do nothing returning 1`,
+        [o.wallet.id, o.sequenceId, row.id, o.payloadHash, response, row.workspace_id])
+      const known = mine.length === 0 ? await answeredBefore(tx, row.workspace_id, o.wallet.id, o.sequenceId, o.payloadHash) : null
       if (known) return known
     }
     await insertTransaction(tx, {
@@ -100,6 +101,6 @@ export async function create(services: Services, o: New): Promise<Reply> {
   if (earlier) return earlier
   services.environment.checkpoint('staking.created')
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
-  void services.receipts.collect(row.id, signed)
+  void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
 }

@@ -8,7 +8,9 @@ export async function giveBackStake(
   tx: Queryable, row: TransactionRow, { kind, account, address, resource, amount, at }: Staking
 ): Promise<void> {
   if (kind === 'RELEASE') {
-    await tx.query('update cooldowns set releasing_by = null where releasing_by = $1 and released_by is null', [row.id])
+    await tx.query('update cooldowns set releasing_by = null where workspace_id = $2 and releasing_by = $1 and released_by is null', [
+      row.id, row.workspace_id,
+    ])
     return
   }
   const { scope, free, held } = poolsOf(row)

@@ -1,27 +1,26 @@
 import type { Network } from '@custody/chains'
 import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { findFrozen } from '../aml/frozen.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
+
+interface Owner { workspaceId: string; subAccountId: string }
 
 /**
  * Whether a resource may be lent to an address. No value goes there and the stake can be taken back at any time, so no
  * provider is asked; sanctioned addresses and those that the sub-account has frozen get nothing all the same.
  */
 export async function receiverStops(
-  services: Services, database: Queryable, subAccountId: string, network: Network, address: string
+  services: Services, database: Queryable, owner: Owner, network: Network, address: string
 ): Promise<'sanctioned' | 'frozen' | null> {
   if (services.aml.sanctions.has(network, address)) return 'sanctioned'
-  const frozen = await database.one(
-    'select 1 from frozen_addresses where sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null',
-    [subAccountId, spaceOf(network), addressKey(network, address)]
-  )
-  return frozen ? 'frozen' : null
+  return await findFrozen(database, owner, spaceOf(network), addressKey(network, address)) ? 'frozen' : null
 }
 
 /** @throws ApiError `SANCTIONED`, `ADDRESS_FROZEN` */
-export async function assertReceivable(services: Services, subAccountId: string, network: Network, address: string): Promise<void> {
-  const stops = await receiverStops(services, services.database, subAccountId, network, address)
+export async function assertReceivable(services: Services, owner: Owner, network: Network, address: string): Promise<void> {
+  const stops = await receiverStops(services, services.database, owner, network, address)
   if (stops === 'sanctioned') {
     throw new ApiError('SANCTIONED', 'address: is on a sanctions list; nothing is staked for it', { field: 'address' })
   }

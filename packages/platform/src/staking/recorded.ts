@@ -13,6 +13,7 @@ export const stepUnderWay = (row: TransactionRow): StakingStep | null => {
 export async function nextRecorded(services: Services, row: TransactionRow): Promise<string | null> {
   const found = await services.database.one<{ hash: string }>(
     `update chain_transactions set state = 'SIGNED'
-     where transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`, [row.id, stepUnderWay(row)])
+     where workspace_id = $3 and transaction_id = $1 and state = 'VOID' and hash is not null and step = $2 returning hash`,
+    [row.id, stepUnderWay(row), row.workspace_id])
   return found?.hash ?? null
 }

@@ -27,7 +27,7 @@ export const releaseUnstaked = endpoint({
       ]))
       const waiting = await services.database.query<{ amount: string; address: string; release_at: Date; releasing_by: string | null }>(
         `select amount::text, address, release_at, releasing_by from cooldowns
-         where wallet_id = $1 and released_by is null order by release_at`, [wallet.id])
+         where workspace_id = $2 and wallet_id = $1 and released_by is null order by release_at`, [wallet.id, caller.workspaceId])
       const matured = waiting.filter(({ release_at, releasing_by }) => release_at.getTime() <= headTime && releasing_by === null)
       if (!matured.some((each) => each.address === address)) throw nothing(waiting.filter((each) => each.address === address))
       return create(services, {
@@ -36,8 +36,9 @@ export const releaseUnstaked = endpoint({
         fee: feeOf(stepsOf('RELEASE', address === account), bandwidthSun), plan: {},
         async reserve(tx, id) {
           const marked = await tx.query<{ address: string }>(
-            `update cooldowns set releasing_by = $2 where wallet_id = $1 and released_by is null and releasing_by is null
-              and release_at <= $3 returning address`, [wallet.id, id, new Date(headTime)])
+            `update cooldowns set releasing_by = $2
+             where workspace_id = $4 and wallet_id = $1 and released_by is null and releasing_by is null
+              and release_at <= $3 returning address`, [wallet.id, id, new Date(headTime), caller.workspaceId])
           if (!marked.some((each) => each.address === address)) throw nothing([])
         },
       })

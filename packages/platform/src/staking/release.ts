@@ -15,8 +15,9 @@ interface Cooldown { transaction_id: string; address: string; amount: string }
  */
 export async function release(services: Services, tx: Queryable, row: TransactionRow, withdrawn: bigint): Promise<bigint> {
   const waiting = await tx.query<Cooldown>(
-    `select transaction_id, address, amount::text from cooldowns where network = $3 and account = $1 and released_by is null
-      and transaction_id <> $2 order by release_at, transaction_id for update`, [row.source_id, row.id, row.network])
+    `select transaction_id, address, amount::text from cooldowns
+     where workspace_id = $4 and network = $3 and account = $1 and released_by is null
+      and transaction_id <> $2 order by release_at, transaction_id for update`, [row.source_id, row.id, row.network, row.workspace_id])
   const released: Cooldown[] = []
   let sum = 0n
   for (const each of waiting) {
@@ -33,10 +34,12 @@ export async function release(services: Services, tx: Queryable, row: Transactio
       { ...scope, kind: free, amount: withdrawn },
     ]
   )
-  await tx.query('update cooldowns set released_by = $2 where transaction_id = any($1)', [
-    released.map(({ transaction_id }) => transaction_id), row.id,
+  await tx.query('update cooldowns set released_by = $2 where workspace_id = $3 and transaction_id = any($1)', [
+    released.map(({ transaction_id }) => transaction_id), row.id, row.workspace_id,
   ])
-  await tx.query('update cooldowns set releasing_by = null where released_by is null and releasing_by = $1', [row.id])
+  await tx.query('update cooldowns set releasing_by = null where workspace_id = $2 and released_by is null and releasing_by = $1', [
+    row.id, row.workspace_id,
+  ])
   if (row.kind === 'RELEASE') return withdrawn
   const decimals = services.registry.asset(row.asset)?.decimals ?? 6
   for (const { address, amount } of released) {

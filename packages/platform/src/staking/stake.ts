@@ -37,14 +37,15 @@ export const stake = endpoint({
       }
       const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name }
       const held = await services.database.one<{ balance: string }>(
-        `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`,
-        [wallet.id, asset.asset_name]
+        `select balance::text from ledger_accounts
+         where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
+        [wallet.id, asset.asset_name, caller.workspaceId]
       )
       if (BigInt(held?.balance ?? '0') < amount) throw insufficient(amount, BigInt(held?.balance ?? '0'), asset)
       const client = services.networks.stakes(network.code).client
       const own = address === account
       if (!own) {
-        await assertReceivable(services, caller.subAccountId, network, address)
+        await assertReceivable(services, caller, network, address)
         const refusal = await asked(network, () => receiverRefusal(client, address))
         if (refusal) throw new ApiError('INVALID_ADDRESS', `address: ${refusal}`, { field: 'address' })
         const lendable = await asked(network, () => lendableAfter(client, account, body.resource, amount))
@@ -66,7 +67,10 @@ export const stake = endpoint({
           [`${body.resource.toLowerCase()}_counted`]: String(await asked(network, () => worthOf(client, account, body.resource, amount))),
         },
         async reserve(tx, id) {
-          if (!await tx.one(`select 1 from wallets where id = $1 and status = 'active'`, [wallet.id])) throw inactive()
+          const active = await tx.one(`select 1 from wallets where workspace_id = $2 and id = $1 and status = 'active'`, [
+            wallet.id, caller.workspaceId,
+          ])
+          if (!active) throw inactive()
           const available = await lockedBalance(tx, { ...scope, kind: 'available' })
           if (available < amount) throw insufficient(amount, available, asset)
           await post(tx, 'reserve', id, [{ ...scope, kind: 'available', amount: -amount }, { ...scope, kind: 'reserved', amount }])

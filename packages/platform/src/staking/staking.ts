@@ -28,19 +28,21 @@ export const readStaking = endpoint({
   async handler({ services, caller, query }) {
     const address = checkedAddress(services, query.address)
     const { asset, network } = findAsset(services, STAKED_ASSET)
-    const wallet = await findWallet(services.database, caller.subAccountId, asset.asset_name)
+    const wallet = await findWallet(services.database, caller, asset.asset_name)
     const headTime = await asked(network, () => services.networks.stakes(network.code).client.headTime())
     const [accounts, cooling, under] = await Promise.all([
       services.database.query<{ kind: string; balance: string }>(
         `select kind, balance::text from ledger_accounts
-         where wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, address]),
+         where workspace_id = $3 and wallet_id = $1 and address = $2 and kind in ('staked_energy', 'staked_bandwidth')`,
+        [wallet.id, address, caller.workspaceId]),
       services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>(
         `select amount::text, release_at, releasing_by from cooldowns
-         where wallet_id = $1 and address = $2 and released_by is null order by release_at`, [wallet.id, address]),
+         where workspace_id = $3 and wallet_id = $1 and address = $2 and released_by is null order by release_at`,
+        [wallet.id, address, caller.workspaceId]),
       services.database.query<{ amount: string; expected_at: string }>(
         `select amount::text, plan->>'expected_at' expected_at from transactions
-         where wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending' order by created_at`,
-        [wallet.id, address]),
+         where workspace_id = $3 and wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending'
+         order by created_at`, [wallet.id, address, caller.workspaceId]),
     ])
     const show = (amount: bigint | string) => exact(formatAmount(BigInt(amount), asset.decimals))
     const matured = cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime)

@@ -9,9 +9,11 @@ import { create, once } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
 /** Unstakes that the chain has not seen. */
-const UNDER_WAY = `select count(*)::text count from transactions t where t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
+const UNDER_WAY = `select count(*)::text count from transactions t
+  where t.workspace_id = $2 and t.wallet_id = $1 and t.kind = 'UNSTAKE' and t.status = 'pending'
   and not exists (
-    select 1 from chain_transactions c where c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED')
+    select 1 from chain_transactions c
+    where c.workspace_id = $2 and c.transaction_id = t.id and c.step = 'unfreeze' and c.state in ('INCLUDED', 'CONFIRMED')
   )`
 
 /** Begins to unstake: the resource is gone at once, the TRX cools down for as long as the chain says. */
@@ -33,15 +35,15 @@ export const unstake = endpoint({
       const scope = { workspace: caller.workspaceId, wallet: wallet.id, asset: asset.asset_name, address }
       const { staked, reserved } = stakeAccounts(resource)
       const rows = await services.database.query<{ kind: string; balance: string }>(
-        `select kind, balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and address = $3
-          and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address])
+        `select kind, balance::text from ledger_accounts where workspace_id = $4 and wallet_id = $1 and asset = $2 and address = $3
+          and kind in ('staked_energy', 'staked_bandwidth')`, [wallet.id, asset.asset_name, address, caller.workspaceId])
       const holds = (kind: string) => BigInt(rows.find((row) => row.kind === kind)?.balance ?? '0')
       const other: TronResource = resource === 'ENERGY' ? 'BANDWIDTH' : 'ENERGY'
       if (holds(staked) < amount) {
         throw tooMuch(amount, holds(staked), asset, resource, holds(stakeAccounts(other).staked) > 0n ? other : null)
       }
       const client = services.networks.stakes(network.code).client
-      const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id])
+      const under = await services.database.one<{ count: string }>(UNDER_WAY, [wallet.id, caller.workspaceId])
       const refusal = await asked(network, () => unstakeRefusal(client, account, Number(under?.count ?? 0)))
       if (refusal === 'matured') throw new ApiError('RELEASE_FIRST', `address: ${MATURED_FIRST}`, { field: 'address' })
       if (refusal === 'limit') {

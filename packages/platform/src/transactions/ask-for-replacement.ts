@@ -15,6 +15,6 @@ export async function askForReplacement(
 ): Promise<string> {
   const id = services.environment.uuid()
   const request = { api_key: caller.apiKey, ...signed }
-  await services.database.transaction((tx) => requestReplacement(tx, { id, transactionId: row.id, request, ...wish }))
+  await services.database.transaction((tx) => requestReplacement(tx, { id, of: row, request, ...wish }))
   return id
 }

@@ -27,7 +27,7 @@ export const cancelTransaction = endpoint({
     if (row.state === 'CANCELLED') return shown()
     if (row.status !== 'pending') throw new ApiError('TRANSACTION_FINAL', `id: the transfer is ${row.status} already`, { field: 'id' })
     if (row.state === 'VOIDING') return shown()
-    if ((await openReplacement(services.database, row.id))?.kind === 'CANCEL') return shown()
+    if ((await openReplacement(services.database, row))?.kind === 'CANCEL') return shown()
     if (!UNSIGNED_STATES.has(row.state)) {
       if (!replaceable) throw new ApiError('NOT_REPLACEABLE', `id: the transfer is signed, and ${whyFinal(network)}`, { field: 'id' })
       if (!WAITING_STATES.has(row.state)) {
@@ -35,10 +35,10 @@ export const cancelTransaction = endpoint({
           'REPLACEMENT_PENDING', 'id: a speed-up of this transfer is under way; try again in a few seconds', { field: 'id' }
         )
       }
-      await assertUnspentChange(services.database, await waitingAttempts(services, row))
+      await assertUnspentChange(services.database, row, await waitingAttempts(services, row))
     }
     const id = await askForReplacement(services, caller, row, { kind: 'CANCEL', signed, feeRate: null, feeLevel: null })
-    void services.receipts.collect(id, signed, 'replacements')
+    void services.receipts.collect(row.workspace_id, id, signed, 'replacements')
     return shown()
   },
 })

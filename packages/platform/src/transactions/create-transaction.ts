@@ -41,8 +41,8 @@ export async function createTransfer({ services, caller, body, signed }: Asked, 
   const { asset, network } = findAsset(services, body.asset)
   const payloadHash = hashTransfer(body, invoice)
   for (let again = false; ; again = true) {
-    const wallet = await services.knownWallets.find(caller.subAccountId, asset.asset_name, again)
-    const answered = () => answeredBefore(services.database, wallet.id, body.sequence_id, payloadHash)
+    const wallet = await services.knownWallets.find(caller, asset.asset_name, again)
+    const answered = () => answeredBefore(services.database, caller.workspaceId, wallet.id, body.sequence_id, payloadHash)
     const make = () => create({ services, caller, body, signed }, { asset, network, wallet, payloadHash, invoice })
     try {
       // Where nobody outside is asked for it, the commit itself finds what was answered before.
@@ -73,7 +73,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   const level = body.fee_level ?? null
   const question = { asset, amount, to: destination, owner: caller, walletId: wallet.id, feeRate: body.fee_rate ?? null, level }
   const { fee, reserve } = await chain.estimate(question)
-  await checkFeeWallet(services, caller.subAccountId, asset, chain, source, fee)
+  await checkFeeWallet(services, caller, asset, chain, source, fee)
   const platform = quotePlatformFee(services, wallet.prepaid_tier, asset, amount)
   const { nonce } = claimedNonceAndSubject(signed.token)
   const now = new Date(services.environment.now())
@@ -113,7 +113,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     if (code === RAISED.accountUnlinked) {
       throw new ApiError('NOT_FOUND', 'destination_id: the exchange account was unlinked; nothing was created', { field: 'destination_id' })
     }
-    if (code === RAISED.walletShort) throw await insufficient(services, wallet.id, asset, amount, reserve, kept)
+    if (code === RAISED.walletShort) throw await insufficient(services, row, asset, amount, reserve, kept)
     throw exhausted(error, platform.fee) ?? error
   }
   services.environment.checkpoint('transaction.created')
@@ -125,7 +125,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: response })
   if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
-  void services.receipts.collect(row.id, signed)
+  void services.receipts.collect(row.workspace_id, row.id, signed)
   return { text: response }
 }
 
@@ -134,10 +134,12 @@ const hashTransfer = ({ type: _type, ts: _ts, ...given }: TransferBody, invoice:
   hashPayload(invoice === null ? given : { ...given, invoice_id: invoice })
 
 async function insufficient(
-  services: Services, walletId: string, asset: Asset, amount: bigint, reserve: bigint, kept: bigint
+  services: Services, { workspace_id: workspace, wallet_id: wallet }: TransactionRow, asset: Asset, amount: bigint, reserve: bigint,
+  kept: bigint
 ): Promise<ApiError> {
   const row = await services.database.one<{ balance: string }>(
-    `select balance::text from ledger_accounts where wallet_id = $1 and asset = $2 and kind = 'available'`, [walletId, asset.asset_name]
+    `select balance::text from ledger_accounts where workspace_id = $3 and wallet_id = $1 and asset = $2 and kind = 'available'`,
+    [wallet, asset.asset_name, workspace]
   )
   const show = (value: bigint) => `${formatAmount(value, asset.decimals)} ${asset.asset_name}`
   const balance = BigInt(row?.balance ?? '0') - kept

@@ -13,11 +13,12 @@ export async function findTransaction(services: Services, caller: Caller, given:
   const id = given.toLowerCase()
   const missing = () => new ApiError('NOT_FOUND', `id: there is no transaction ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
   if (!UUID.test(id)) throw missing()
-  const row = await services.database.one<TransactionRow>('select * from transactions where id = $1', [id])
-  if (!row) throw missing()
-  if (row.workspace_id !== caller.workspaceId) {
+  const row = await services.database.one<TransactionRow>('select * from transactions where workspace_id = $2 and id = $1', [
+    id, caller.workspaceId,
+  ])
+  if (!row && await services.database.one('select 1 from transactions where id::text = $1', [id])) {
     throw new ApiError('FORBIDDEN', 'id: the transaction belongs to another workspace', { field: 'id' })
   }
-  if (row.sub_account_id !== caller.subAccountId) throw missing()
+  if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
   return row
 }

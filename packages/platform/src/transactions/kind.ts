@@ -79,7 +79,7 @@ async function settle(services: Services, tx: Queryable, row: TransactionRow, o:
 /** What the nodes sign for: the caller's request, or that of a forward's rule; a replacement has a request of its own. */
 async function purposeOf(services: Services, row: TransactionRow, replacement: Replacement | undefined): Promise<Purpose> {
   const rule = row.plan.rule_id
-  const forward = rule === undefined ? null : await forwardPurpose(services, row.id, rule)
+  const forward = rule === undefined ? null : await forwardPurpose(services, row, rule)
   if (forward && replacement?.kind !== 'CANCEL') return forward
   const pay = forward ?? { kind: 'pay' as const, ...await receiptsOf(services, row.request, 'transactions', row.id) }
   if (replacement?.kind === 'CANCEL') {
@@ -87,15 +87,15 @@ async function purposeOf(services: Services, row: TransactionRow, replacement: R
   }
   // The platform's own fee bump stays within the newest limit that the caller has signed.
   const faster = replacement?.kind === 'AUTO'
-    ? (await replacementsOf(services.database, row.id)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')
+    ? (await replacementsOf(services.database, row)).findLast(({ kind, state }) => kind === 'SPEED_UP' && state === 'DONE')
     : replacement
   return faster && pay.kind === 'pay' ? { ...pay, speed_up: await receiptsOf(services, faster.request, 'replacements', faster.id) } : pay
 }
 
 /** A forward's authority is the request that made its rule. */
-async function forwardPurpose(services: Services, id: string, ruleId: string): Promise<Purpose> {
+async function forwardPurpose(services: Services, { id, workspace_id: workspace }: TransactionRow, ruleId: string): Promise<Purpose> {
   const rule = await services.database.one<{ request: SignedRequest; receipts: unknown[] }>(
-    'select request, receipts from forward_rules where id = $1', [ruleId])
+    'select request, receipts from forward_rules where workspace_id = $2 and id = $1', [ruleId, workspace])
   if (!rule) throw new Error('a forward without its rule')
   return { kind: 'forward', id, rule: rule.request, receipts: rule.receipts }
 }

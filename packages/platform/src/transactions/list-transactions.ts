@@ -21,7 +21,8 @@ const word = (description: string) =>
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HEX_HASH = /^(?:0x)?[0-9a-f]{40,}$/i
 /** Addresses of the sub-account by their label. */
-const LABELLED = 'select a.address from wallet_addresses a join wallets w on w.id = a.wallet_id where w.sub_account_id = $1'
+const LABELLED = `select a.address from wallet_addresses a join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
+  where w.sub_account_id = $1 and w.workspace_id = $2`
 
 /** A hash in every case in which its chain may write it: hexadecimal digits have none, base58 (Solana) has. */
 const spellings = (hash: string): string[] => (HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash])
@@ -78,8 +79,8 @@ export async function matching(
   services: Services, caller: Caller, query: z.output<z.ZodObject<typeof transactionFilter>>
 ): Promise<Omit<ListQuestion, 'list' | 'columns'>> {
   assertKnownAsset(services, query.asset)
-  const values: unknown[] = [caller.subAccountId]
-  const conditions = ['sub_account_id = $1']
+  const values: unknown[] = [caller.subAccountId, caller.workspaceId]
+  const conditions = ['workspace_id = $2 and sub_account_id = $1']
   // Only what is asked for stands in the condition, so that each filter finds its index.
   const where = (value: unknown, condition: (at: string) => string): void => {
     if (value === undefined) return
@@ -104,7 +105,7 @@ export async function matching(
   keep('source_type', query.source_type)
   // An address alone is found in the list's order; what is labelled so is looked for only where there is such a label.
   const isLabel = async (word: string | undefined): Promise<boolean> => word !== undefined
-    && (await services.database.query(`${LABELLED} and a.label = $2 limit 1`, [caller.subAccountId, word])).length > 0
+    && (await services.database.query(`${LABELLED} and a.label = $3 limit 1`, [caller.subAccountId, caller.workspaceId, word])).length > 0
   const [isSourceLabel, isDestinationLabel] = await Promise.all([isLabel(query.source_id), isLabel(query.dest_id)])
   where(query.source_id, (at) => (isSourceLabel
     ? `(lower(source_id) = lower(${at}) or source_id in (${LABELLED} and a.label = ${at}))` : `lower(source_id) = lower(${at})`))

@@ -1,6 +1,7 @@
 import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
+import type { Caller } from '../http/endpoint.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { accountOf } from '../aml/address-key.ts'
 import type { Chain, Payment, Refusal } from '../engine/chain.ts'
@@ -52,14 +53,15 @@ export async function refusalSoon({ environment }: Services, chain: Chain, payme
 
 /** Refuses early where the sub-account's native wallet must pay a token's fee and holds too little; the worker reserves it. */
 export async function checkFeeWallet(
-  services: Services, subAccountId: string, asset: Asset, chain: Chain, source: string, fee: bigint
+  services: Services, owner: Pick<Caller, 'workspaceId' | 'subAccountId'>, asset: Asset, chain: Chain, source: string, fee: bigint
 ): Promise<void> {
   const needed = chain.feeOfOtherWallet(asset, fee)
   if (needed === 0n) return
   const native = services.registry.asset(chain.network.native_asset) as Asset
   const row = await services.database.one<{ balance: string }>(
-    `select a.balance::text from wallets w join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
-     where w.sub_account_id = $1 and w.asset = $2`, [subAccountId, native.asset_name])
+    `select a.balance::text from wallets w
+       join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset and a.kind = 'available'
+     where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2`, [owner.subAccountId, native.asset_name, owner.workspaceId])
   const kept = await chain.kept(source, native)
   const left = BigInt(row?.balance ?? '0') - kept
   if (left >= needed) return

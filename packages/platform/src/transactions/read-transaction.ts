@@ -16,7 +16,7 @@ export const readTransaction = endpoint({
   response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
-    const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row.id) : []
+    const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []
     return {
       body: {
         ...presentTransaction(row, services.registry),

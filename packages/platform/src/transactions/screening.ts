@@ -22,10 +22,7 @@ export async function isUnfrozen(services: Services, tx: Queryable, row: Transac
 
 const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
   const network = networkOf(services, row)
-  return frozenAmong(database, {
-    subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
-    keys: [addressKey(network, row.destination_id as string)],
-  })
+  return frozenAmong(database, row, { space: spaceOf(network), keys: [addressKey(network, row.destination_id as string)] })
 }
 
 /** What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent answer of the provider. */
@@ -36,8 +33,8 @@ async function isClear(services: Services, row: TransactionRow): Promise<boolean
   if (services.aml.sanctions.has(network, address)) return false
   if ((await freezesOf(services, services.database, row)).length > 0) return false
   const key = addressKey(network, address)
-  const policy = await readPolicy(services.database, subAccountId)
-  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row.id)).has(key)) return true
+  const policy = await readPolicy(services.database, row.workspace_id, subAccountId)
+  if (!isOn(policy, 'withdrawal') || (await clearedFor(services.database, row)).has(key)) return true
   const level = (await freshAnswers(services, row, network, policy, [key])).get(key)
   return level === null || (level !== undefined && !policy.risk_levels.includes(level))
 }
@@ -58,14 +55,8 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
     const hits = await screen(services, row, network, 'withdrawal', parties)
     held = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, row.sub_account_id as string)
-      const all = await confirmHits(
-        tx,
-        {
-          subAccountId: row.sub_account_id as string, transactionId: row.id, space: spaceOf(network),
-          keys: [addressKey(network, row.destination_id as string)],
-        },
-        hits
-      )
+      const keys = [addressKey(network, row.destination_id as string)]
+      const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
         return false
@@ -86,7 +77,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
 export async function awaitUnfreezing(services: Services, row: TransactionRow): Promise<void> {
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
-    const is = await isHeld(tx, row.id)
+    const is = await isHeld(tx, row)
     await advance(tx, row, is ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     return is
   })
@@ -118,13 +109,14 @@ async function unbuild(services: Services, tx: Queryable, row: TransactionRow): 
   if (!nextNonce && !coins) return false
   if (nextNonce && row.source_id !== null) await lockAccount(tx, row.network, row.source_id)
   const chain = await tx.query<{ id: string; state: string; shown_at: Date | null; account: string | null }>(
-    'select id, state, shown_at, account from chain_transactions where transaction_id = $1 for update', [row.id]
+    'select id, state, shown_at, account from chain_transactions where workspace_id = $2 and transaction_id = $1 for update',
+    [row.id, row.workspace_id]
   )
   const [built, more] = chain
   if (!built || more || built.state !== 'BUILT' || built.shown_at !== null) return false
-  await tx.query('update utxos set spent_by = null where spent_by = $1', [built.id])
-  await tx.query('delete from chain_transactions where id = $1', [built.id])
-  await wakeNextNonce(tx, row.network, built)
-  if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.wallet_id)
+  await tx.query('update utxos set spent_by = null where workspace_id = $2 and spent_by = $1', [built.id, row.workspace_id])
+  await tx.query('delete from chain_transactions where workspace_id = $2 and id = $1', [built.id, row.workspace_id])
+  await wakeNextNonce(tx, row, built)
+  if (coins && row.wallet_id !== null) await wakeBuilding(tx, row.workspace_id, row.wallet_id)
   return true
 }

@@ -40,7 +40,7 @@ export const speedUp = endpoint({
       throw new ApiError('INVALID_REQUEST', 'fee_level: give either fee_rate or fee_level, not both', { field: 'fee_level' })
     }
     const attempts = await waitingAttempts(services, row)
-    await assertUnspentChange(services.database, attempts)
+    await assertUnspentChange(services.database, row, attempts)
     const least = await replaceable.leastRate(row, attempts)
     if (body.fee_rate !== undefined && checkedFeeRate(body.fee_rate, network, services.registry) < least) {
       const rate = `${formatAmount(least, traitsOf(network).feeRateDecimals)} ${network.fee_rate_unit}`
@@ -50,7 +50,7 @@ export const speedUp = endpoint({
     const id = await askForReplacement(
       services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
     )
-    void services.receipts.collect(id, signed, 'replacements')
+    void services.receipts.collect(row.workspace_id, id, signed, 'replacements')
     return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
   },
 })

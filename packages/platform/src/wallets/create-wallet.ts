@@ -32,7 +32,7 @@ const definition = (id: string, path: string) => endpoint({
       // Coins came in for it before: they are credited by the same commit.
       await services.database.transaction(async (tx) => {
         await make(tx, caller, asset, planned, true)
-        await creditWaitingDeposits(services, tx, caller.subAccountId, planned.row)
+        await creditWaitingDeposits(services, tx, caller, planned.row)
       })
     }
     return { body: planned.shown }

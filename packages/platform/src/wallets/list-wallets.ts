@@ -30,8 +30,9 @@ export const listWallets = endpoint({
            ),
            0
          )::text held
-       from wallets w left join ledger_accounts a on a.wallet_id = w.id and a.asset = w.asset
-       where w.sub_account_id = $1 and w.asset = $2 group by w.id`, [caller.subAccountId, asset.asset_name])
+       from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
+       where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 group by w.workspace_id, w.id`,
+      [caller.subAccountId, asset.asset_name, caller.workspaceId])
     const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
     if (rows.length === 0) return { body: [] }
     const address = await services.addresses.omnibus(network, caller)

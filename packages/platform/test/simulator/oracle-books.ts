@@ -5,7 +5,7 @@ const RULES: Record<string, string> = {
   'an entry of the ledger does not sum to zero': `select p.entry_id::text, a.asset, sum(p.amount)::text sum
     from ledger_postings p join ledger_accounts a on a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0`,
   'a balance is not what was posted': `select a.id::text, a.kind, a.asset, a.balance::text, coalesce(sum(p.amount), 0)::text posted
-    from ledger_accounts a left join ledger_postings p on p.account_id = a.id group by a.id having a.balance <> coalesce(sum(p.amount), 0)`,
+    from ledger_accounts a left join ledger_postings p on p.account_id = a.id group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0)`,
   'something is still reserved': `select kind, asset, balance::text from ledger_accounts
     where kind in ('reserved', 'tank_reserved', 'float_reserved') and balance <> 0`,
   'a balance is below nothing': `select kind, asset, balance::text from ledger_accounts where kind in ('available', 'tank') and balance < 0`,

@@ -75,7 +75,7 @@ test('a deposit is found, credited, and swept to the omnibus address', () => sta
     `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ($1, $2, $3, $4, 1, 'deposit')`,
     [CODE, deposit, workspaceId, subAccountId])
   await database.get().query(
-    `insert into wallet_addresses (wallet_id, network, address) select id, network, $2 from wallets where sub_account_id = $1`, [subAccountId, deposit])
+    `insert into wallet_addresses (workspace_id, wallet_id, network, address) select workspace_id, id, network, $2 from wallets where sub_account_id = $1`, [subAccountId, deposit])
   chain.pay(deposit, 500_000n)
   for (let count = 0; count < 3; count++) chain.mine()
   await stage.scan()

@@ -11,16 +11,19 @@ declare
 begin
   insert into wallets (id, workspace_id, sub_account_id, asset, network, created_at)
     values ((p->>'id')::uuid, workspace, owner, p->>'asset', p->>'network', (p->>'created_at')::timestamptz) on conflict do nothing;
-  if not found then return (select id from wallets where sub_account_id = owner and asset = p->>'asset'); end if;
+  if not found then
+    return (select id from wallets where workspace_id = workspace and sub_account_id = owner and asset = p->>'asset');
+  end if;
   insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind)
     select p->>'network', a.address, workspace, a.sub_account, a.path_index, a.kind
     from jsonb_to_recordset(p->'addresses') a(address text, sub_account uuid, path_index integer, kind text)
     on conflict do nothing;
-  insert into wallet_addresses (wallet_id, network, address, handed_out)
-    values ((p->>'id')::uuid, p->>'network', p#>>'{addresses,0,address}', false) on conflict do nothing;
+  insert into wallet_addresses (workspace_id, wallet_id, network, address, handed_out)
+    values (workspace, (p->>'id')::uuid, p->>'network', p#>>'{addresses,0,address}', false) on conflict do nothing;
   if not (p->>'credits')::boolean then
     perform 1 from transactions
-      where kind = 'DEPOSIT' and sub_account_id = owner and asset = p->>'asset' and wallet_id is null and address_tag is null limit 1;
+      where kind = 'DEPOSIT' and workspace_id = workspace and sub_account_id = owner and asset = p->>'asset' and wallet_id is null
+        and address_tag is null limit 1;
     if found then raise exception 'deposits wait' using errcode = 'CU008'; end if;
   end if;
   if p->'tank' <> 'null' then

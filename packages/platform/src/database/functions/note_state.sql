@@ -2,7 +2,8 @@
 create or replace function note_state() returns trigger
 language plpgsql as $$
 begin
-  insert into transaction_states (transaction_id, state, reason, at) values (new.id, new.state, new.failure_reason, new.updated_at);
+  insert into transaction_states (workspace_id, transaction_id, state, reason, at)
+    values (new.workspace_id, new.id, new.state, new.failure_reason, new.updated_at);
   return null;
 end $$;
 

@@ -4,5 +4,5 @@ language plpgsql as $$
 declare
   account bigint := ledger_account(p_workspace, null, 'USD', 'prepaid', null);
 begin
-  return (select balance from ledger_accounts where id = account);
+  return (select balance from ledger_accounts where workspace_id = p_workspace and id = account);
 end $$;

@@ -7,6 +7,7 @@ language plpgsql as $$
 declare
   account bigint := ledger_account(p_workspace, p_wallet, p_asset, 'available', null);
 begin
-  perform 1 from ledger_accounts where id = account and balance >= p_total + coalesce(p_chain_reserve, 0) for update;
+  perform 1 from ledger_accounts
+    where workspace_id = p_workspace and id = account and balance >= p_total + coalesce(p_chain_reserve, 0) for update;
   return found;
 end $$;

@@ -1,5 +1,6 @@
 import { cardano, pathOf, type Network, type Riders } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
+import type { Owner } from '../../engine/chain.ts'
 
 const COINS_MAX = 2000
 
@@ -12,23 +13,25 @@ const COLUMNS = 'txid, vout, value::text, path_index, address, riders'
  * at its slot, and whatever was built on that change with it.
  */
 export async function cardanoCoins(
-  database: Queryable, walletId: string, network: Network, subAccountIndex: number
+  database: Queryable, walletId: string, network: Network, owner: Owner
 ): Promise<cardano.Coin[]> {
   const rows = await database.query<CoinRow>(
-    `select ${COLUMNS} from utxos where wallet_id = $1 and spent_by is null and spendable and block_height is not null
-      order by riders is not null, value desc limit ${COINS_MAX}`, [walletId])
-  return rows.map((row) => coinOf(row, network, subAccountIndex))
+    `select ${COLUMNS} from utxos
+     where workspace_id = $2 and wallet_id = $1 and spent_by is null and spendable and block_height is not null
+     order by riders is not null, value desc limit ${COINS_MAX}`, [walletId, owner.workspaceId])
+  return rows.map((row) => coinOf(row, network, owner.subAccountIndex))
 }
 
 /** Coins that a transfer's dead transactions spent. `gone`: some of them are no longer unspent on the chain. */
 export async function coinsOfDead(
-  database: Queryable, transactionId: string, network: Network, subAccountIndex: number
+  database: Queryable, transactionId: string, network: Network, owner: Owner
 ): Promise<{ coins: cardano.Coin[]; gone: boolean }> {
   const rows = await database.query<CoinRow & { stands: boolean }>(
-    `select ${COLUMNS}, spendable and block_height is not null stands from utxos where spent_by in (select id
-      from chain_transactions where transaction_id = $1 and state = 'EXPIRED') order by txid, vout`, [transactionId])
+    `select ${COLUMNS}, spendable and block_height is not null stands from utxos where workspace_id = $2 and spent_by in (
+       select id from chain_transactions where workspace_id = $2 and transaction_id = $1 and state = 'EXPIRED')
+     order by txid, vout`, [transactionId, owner.workspaceId])
   const standing = rows.filter(({ stands }) => stands)
-  return { coins: standing.map((row) => coinOf(row, network, subAccountIndex)), gone: standing.length < rows.length }
+  return { coins: standing.map((row) => coinOf(row, network, owner.subAccountIndex)), gone: standing.length < rows.length }
 }
 
 function coinOf(row: CoinRow, network: Network, subAccountIndex: number): cardano.Coin {

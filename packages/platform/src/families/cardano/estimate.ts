@@ -11,7 +11,7 @@ export async function estimate({ context, network, client }: CoinChain<CardanoCl
   const { owner, walletId, to, amount, feeRate } = question
   const parameters = await parametersSoon(client)
   const rate = rateOf(network, parameters, feeRate)
-  const coins = await cardanoCoins(context.database, walletId, network, owner.subAccountIndex)
+  const coins = await cardanoCoins(context.database, walletId, network, owner)
   const changeAddress = await context.addresses.change(network, owner)
   try {
     const { fee } = cardano.selectCoins(network, { coins, to, amount, changeAddress, rate, ttl: cardano.NOMINAL_END, parameters })
@@ -29,7 +29,7 @@ export async function quote({ context, network, client }: CoinChain<CardanoClien
   const { owner, rate } = question
   const parameters = await parametersSoon(client)
   return quoteOf(context, network, question, cardano.typicalFee(rate, parameters), async (walletId, amount, own) => {
-    const coins = await cardanoCoins(context.database, walletId, network, owner.subAccountIndex)
+    const coins = await cardanoCoins(context.database, walletId, network, owner)
     return cardano.selectCoins(network, { coins, to: own, amount, changeAddress: own, rate, ttl: cardano.NOMINAL_END, parameters }).fee
   })
 }
@@ -45,8 +45,9 @@ export function unfit(network: Network, { to, amount, asset }: Payment): Refusal
 /** Lovelace that ride with the native tokens of a wallet's coins, whatever is sent; `address` is one of its own. */
 export async function kept(database: Queryable, network: Network, address: string): Promise<bigint> {
   const coins = await database.query<{ riders: Riders }>(
-    `select u.riders from utxos u join wallets w on w.id = u.wallet_id
-       join chain_addresses c on c.network = u.network and c.sub_account_id = w.sub_account_id
+    `select u.riders from chain_addresses c
+       join wallets w on w.workspace_id = c.workspace_id and w.sub_account_id = c.sub_account_id
+       join utxos u on u.workspace_id = w.workspace_id and u.wallet_id = w.id and u.network = c.network
      where c.network = $1 and c.address = $2 and u.riders is not null and u.spendable and u.spent_by is null`, [network.code, address])
   return cardano.keptWith(coins)
 }

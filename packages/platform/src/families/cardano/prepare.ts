@@ -21,9 +21,9 @@ export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amo
   const changeAddress = await context.addresses.change(network, owner)
   const to = row.destination_id as string
   const choose = async (database: Queryable, ttl: bigint): Promise<cardano.Selection> => {
-    const { coins: required, gone } = await coinsOfDead(database, row.id, network, index)
+    const { coins: required, gone } = await coinsOfDead(database, row.id, network, owner)
     if (gone && required.length === 0) throw new ChainError('COINS_GONE', 'it expired, and its coins are no longer on the chain')
-    const coins = await cardanoCoins(database, row.wallet_id as string, network, index)
+    const coins = await cardanoCoins(database, row.wallet_id as string, network, owner)
     return cardano.selectCoins(network, { coins, required, to, amount, changeAddress, rate, ttl, parameters })
   }
   const foreseen = await choose(context.database, cardano.NOMINAL_END).catch(notChosen)

@@ -10,7 +10,8 @@ export async function quoteOf(
   feeOf: (walletId: string, amount: bigint, own: string) => Promise<bigint>,
 ): Promise<Quote> {
   const wallet = amount === null ? undefined : await database.one<{ id: string }>(
-    'select id from wallets where sub_account_id = $1 and asset = $2', [owner.subAccountId, network.native_asset])
+    'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
+    [owner.subAccountId, network.native_asset, owner.workspaceId])
   if (wallet && amount !== null) {
     const own = await addresses.change(network, owner)
     try {

@@ -20,7 +20,7 @@ export async function prepare(evm: Evm, { row, asset, sweeps }: Task): Promise<P
       const amount = sweeps ? unswept - (own ? plan.need : 0n) : BigInt(row.amount)
       if (own && amount < plan.need) return fail('what is left to sweep is not worth its fee')
       // A nonce whose transaction was given up before any signature is used again: a gap would stop everything behind it.
-      const nonce = await lowestFree(tx, network.code, account, mined)
+      const nonce = await lowestFree(tx, row, account, mined)
       const to = row.destination_id as string
       return {
         kind: 'built', account, nonce, worst: worstOf(plan),

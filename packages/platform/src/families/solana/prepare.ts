@@ -1,6 +1,7 @@
 import { familyOf, OMNIBUS_INDEX, solana, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
 import { feeOf, type Solana } from './fees.ts'
 
@@ -19,7 +20,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
   const kept = await client.rent()
-  const payer = isToken ? await feeWalletOf(chain, row.sub_account_id) : row.wallet_id
+  const payer = isToken ? await feeWalletOf(chain, row) : row.wallet_id
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
   const from = { publicKey: key.at(path), path }
@@ -44,7 +45,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
       const ownFee = isToken ? 0n : worst
       const amount = sweeps ? unswept - ownFee : task.amount
       if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
-      const living = await livingOf(tx, network.code, account, validUntil)
+      const living = await livingOf(tx, row, account, validUntil)
       const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) => built(amount, units, price))
       if (!unsigned) return wait('waits for equal transfers to be done', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
@@ -60,17 +61,19 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
 }
 
 /** The wallet that pays for a sub-account's tokens. */
-async function feeWalletOf({ context, native }: Solana, subAccountId: string | null): Promise<string | null> {
+async function feeWalletOf({ context, native }: Solana, row: TransactionRow): Promise<string | null> {
   const wallet = await context.database.one<{ id: string }>(
-    'select id from wallets where sub_account_id = $1 and asset = $2', [subAccountId, native.asset_name])
+    'select id from wallets where workspace_id = $3 and sub_account_id = $1 and asset = $2',
+    [row.sub_account_id, native.asset_name, row.workspace_id])
   return wallet?.id ?? null
 }
 
 /** Bytes of an account's transactions that the chain may still take. */
-async function livingOf(tx: Queryable, network: string, account: string, validUntil: number): Promise<ReadonlySet<string>> {
+async function livingOf(tx: Queryable, row: TransactionRow, account: string, validUntil: number): Promise<ReadonlySet<string>> {
   const rows = await tx.query<{ bytes: string }>(
-    `select unsigned->>'bytes' bytes from chain_transactions where network = $1 and account = $2 and valid_until >= $3`,
-    [network, account, validUntil - 2 * solana.BLOCKS_TO_LIVE])
+    `select unsigned->>'bytes' bytes from chain_transactions
+     where workspace_id = $4 and network = $1 and account = $2 and valid_until >= $3`,
+    [row.network, account, validUntil - 2 * solana.BLOCKS_TO_LIVE, row.workspace_id])
   return new Set(rows.map(({ bytes }) => bytes))
 }
 

@@ -82,7 +82,8 @@ async function priceOwnSweep(tron: Tron, { row }: Task): Promise<Priced> {
   // Whatever else leaves the address may take its free bandwidth first.
   const other = await tron.database.one(
     `select 1 from transactions
-     where network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`, [row.network, from, row.id])
+     where workspace_id = $4 and network = $1 and source_id = $2 and status = 'pending' and id <> $3 limit 1`,
+    [row.network, from, row.id, row.workspace_id])
   const need = activation === 0n && !other && carried ? 0n : cost
   return {
     kind: 'priced', need, worst: cost, own: true, plan: { fee_limit: '0', need: need.toString(), own: '1' },

@@ -65,7 +65,7 @@ async function prepare(
   return {
     kind: 'prepared', lock: 'wallet',
     async build(tx) {
-      const spender = await changeSpender(tx, waiting)
+      const spender = await changeSpender(tx, row, waiting)
       if (spender !== null) return fail(`transfer ${spender} spends its change already`)
       const selection = await choose(tx).catch(notChosen)
       if (selection instanceof ChainError) return fail(NOT_COVERED)
