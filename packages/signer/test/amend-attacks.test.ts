@@ -1,0 +1,110 @@
+import { signRequest, transactionId, type SignedRequest } from '@custody/request-auth'
+import assert from 'node:assert/strict'
+import { createHash, randomUUID } from 'node:crypto'
+import { after, before, test } from 'node:test'
+import { BTC, btc, callerKey, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+
+/** A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could make of them. */
+let house: House
+let workspace: Workspace
+const ONE = 10n ** 18n
+const GWEI = 1_000_000_000n
+const CHANGE = 0x7fffffff
+let next = 700
+
+before(async () => {
+  house = await House.start()
+  workspace = await house.workspace()
+})
+after(async () => { await house.stop() })
+
+function refused(answer: Answer, code: string, rule: number): void {
+  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
+  assert.equal(answer.body.rule, rule)
+}
+const signed = (answer: Answer) => assert.equal(answer.status, 200, JSON.stringify(answer.body))
+
+async function payment(more: Record<string, unknown> = {}): Promise<{ mine: Caller; path: number[]; id: string; request: SignedRequest }> {
+  const sub = next++
+  const mine = await workspace.caller(sub)
+  const nonce = randomUUID()
+  const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }, { nonce })
+  return { mine, path: [sub, ETH.chain_index, 0], id: transactionId(mine.api_key, nonce), request }
+}
+const ask = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}) =>
+  signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body) })
+const faster = (request: SignedRequest, speedUp: SignedRequest) => ({ kind: 'pay', request, speed_up: { request: speedUp } })
+const cancel = (request: SignedRequest, by: SignedRequest) => ({ kind: 'cancel', of: { kind: 'pay', request }, request: by })
+const voided = async (request: SignedRequest) => {
+  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
+}
+
+test('attack: a cancellation that burns the wallet: as a fee above the cap, or as a token', async () => {
+  const { mine, path, id, request } = await payment()
+  const to = workspace.address(ETH, path)
+  signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
+  const by = await ask(mine, id, 'cancel')
+  const dear = BigInt(ETH.fee_cap) / 21_000n
+  refused(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear + 1n })), 'FEE_CAP', 9)
+  refused(await workspace.sign(cancel(request, by), usdt(path, to, 0n, { maxFeePerGas: 3n * GWEI })), 'ASSET_MISMATCH', 7)
+  signed(await workspace.sign(cancel(request, by), eth(path, { to, maxFeePerGas: dear })))
+})
+
+test('attack: a cancellation on Bitcoin that pays somebody beside the change', async () => {
+  const { mine, id, request } = await payment({ asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
+  const path = (index: number) => [mine.sub_account, BTC.chain_index, index]
+  const inputs = [{ funding: funding(workspace, [{ path: path(0), value: 200_000n }]), output: 0, path: path(0) }]
+  signed(await workspace.sign(pay(request), btc(workspace, { inputs, amount: 100_000n, change: { path: path(CHANGE), value: 99_000n } })))
+  const by = await ask(mine, id, 'cancel')
+  refused(await workspace.sign(cancel(request, by), btc(workspace, { inputs, amount: 50_000n, change: { path: path(CHANGE), value: 140_000n } })), 'SHAPE', 7)
+  const hash = createHash('ripemd160').update(createHash('sha256').update(workspace.publicKeyAt(path(CHANGE))).digest()).digest()
+  const back = Buffer.concat([Buffer.from([0x00, 0x14]), hash])
+  const both = { inputs, payTo: back, amount: 50_000n, change: { path: path(CHANGE), value: 140_000n } }
+  refused(await workspace.sign(cancel(request, by), btc(workspace, both)), 'SHAPE', 7)
+})
+
+test('attack: a speed-up whose own request was voided; the payment as it was asked for stands', async () => {
+  const { mine, path, id, request } = await payment()
+  const speedUp = await ask(mine, id, 'speed-up')
+  await voided(speedUp)
+  const unsigned = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
+  refused(await workspace.sign(faster(request, speedUp), unsigned), 'VOIDED', 14)
+  refused(await workspace.sign(faster(request, speedUp), unsigned, [3, 2]), 'VOIDED', 14)
+  signed(await workspace.sign(pay(request), unsigned))
+})
+
+test('attack: a cancellation whose own request was voided ends nothing', async () => {
+  const { mine, path, id, request } = await payment()
+  const by = await ask(mine, id, 'cancel')
+  await voided(by)
+  const nothing = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
+  refused(await workspace.sign(cancel(request, by), nothing), 'VOIDED', 14)
+  signed(await workspace.sign(pay(request), eth(path, { value: ONE })))
+})
+
+test('attack: what a cancellation ended is paid by its other spelling: another token of the same sequence_id', async () => {
+  const { mine, path, id, request } = await payment({ sequence_id: 'once' })
+  const other = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, sequence_id: 'once' })
+  const by = await ask(mine, id, 'cancel')
+  signed(await workspace.sign(cancel(request, by), eth(path, { to: workspace.address(ETH, path) })))
+  refused(await workspace.sign(pay(other), eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })), 'VOIDED', 14)
+})
+
+test('attack: a forward is taken back by a stranger, or by what names its rule; its owner names the forward', async () => {
+  const sub = next++
+  const mine = await workspace.caller(sub)
+  const [path, id, nonce] = [[sub, ETH.chain_index, 0], randomUUID(), randomUUID()]
+  const body = JSON.stringify({ asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date((now() + 3600) * 1000).toISOString() })
+  const rule = await signRequest({ apiKey: mine.api_key, privateKey: callerKey, method: 'POST', uri: '/dac/v1/auto-forwarding', body, nonce })
+  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/receipt', { request: rule })).status, 200)
+  const of = { kind: 'forward', id, rule }
+  signed(await workspace.sign(of, eth(path, { value: ONE })))
+  const instead = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
+  const takenBack = (request: SignedRequest) => workspace.sign({ kind: 'cancel', of, request }, instead)
+  refused(await takenBack(await ask(await workspace.caller(next++), id, 'cancel')), 'WORKSPACE_MISMATCH', 2)
+  refused(await takenBack(await ask(mine, transactionId(mine.api_key, nonce), 'cancel')), 'ACTION_NOT_ALLOWED', 2)
+  refused(await takenBack(await ask(mine, randomUUID(), 'cancel')), 'ACTION_NOT_ALLOWED', 2)
+  refused(await takenBack(await ask(mine, id, 'speed-up')), 'ACTION_NOT_ALLOWED', 2)
+  signed(await takenBack(await ask(mine, id, 'cancel')))
+  refused(await workspace.sign(of, eth(path, { value: ONE, maxFeePerGas: 4n * GWEI })), 'VOIDED', 14)
+})
