@@ -69,7 +69,7 @@ const TOGETHER = new Map([
 /** Of these, what is dear has a process to itself: none waits behind another, and see test-hooks.mjs. */
 const ALONE = new Set([
   ...['nodes', 'rollback'].map((name) => `packages/signer/test/${name}.test.ts`),
-  ...['new-family', 'nonce-gaps', 'steps'].map((name) => `packages/platform/test/${name}.test.ts`),
+  ...['nonce-gaps', 'steps'].map((name) => `packages/platform/test/${name}.test.ts`),
 ])
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 /** What runs in one process, by the name under which it is told. */

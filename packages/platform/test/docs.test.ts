@@ -8,7 +8,7 @@ import { commandsFor } from '../src/operator/cli/program.ts'
 import { errorsDocument } from '../src/reference/errors-document.ts'
 import { blocksOf, documents, inlineCommands, read, ROOT, type Block } from './documents.ts'
 
-/** What the documents tell a reader to type: that nothing escapes the sitting of docs.e2e.test.ts, and that shells take it as it stands. */
+/** What the documents tell a reader to type: that nothing escapes the sitting of docs.long.test.ts, and that shells take it as it stands. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
 after(() => { rmSync(folder, { recursive: true, force: true }) })
 const blocks = documents().flatMap(blocksOf)

@@ -1,4 +1,4 @@
-// Makes what an earlier version leaves behind, for upgrade.e2e.test.ts: its database as plain SQL and its home, with
+// Makes what an earlier version leaves behind, for upgrade.long.test.ts: its database as plain SQL and its home, with
 // transfers in every state. Run by that version itself, with what is installed for it: see README.md beside this file.
 import { spawnSync } from 'node:child_process'
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'

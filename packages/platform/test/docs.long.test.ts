@@ -23,7 +23,7 @@ const ELSEWHERE: Record<string, string> = {
   'npm ci && npm test': 'this is it',
   'npm start': 'the platform of this test',
   'npm run docs': '.ci/run builds the site, and a link that leads nowhere fails it',
-  'npm test -- registry': 'evm-networks.e2e follows docs/adding-a-chain.md in a copy of the tree',
+  'npm test -- registry': 'evm-networks.long follows docs/adding-a-chain.md in a copy of the tree',
   'npx node scripts/new-family.mjs toy': 'new-family follows docs/adding-a-chain.md in a copy of the tree',
   'npm run typecheck': 'there, too',
   'npm test -- toy registry': 'there, too',
