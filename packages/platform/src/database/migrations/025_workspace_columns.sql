@@ -1,6 +1,35 @@
 -- Rows say their workspace, so that keys can begin with it (026_workspace_keys.sql): what has it from its parent until now gets a
 -- column of its own, filled in from there. Nothing fills it in later: who writes a row names its workspace.
 
+-- Sorting and joining many rows at once, until this is committed.
+set local maintenance_work_mem = '256MB';
+set local work_mem = '128MB';
+
+-- References between these tables are made anew, by whatever names they have.
+do $$
+declare
+  reference record;
+  keyed regclass[] := array['wallets', 'chain_addresses', 'ledger_accounts', 'ledger_entries', 'transactions', 'replacements',
+    'chain_transactions', 'frozen_addresses', 'forward_rules'];
+begin
+  for reference in select conrelid::regclass as of_table, conname from pg_constraint where contype = 'f' and (confrelid = any(keyed)
+    or confrelid = 'sub_accounts'::regclass and conrelid = any(keyed || array['aml_settings']::regclass[])) loop
+    execute format('alter table %s drop constraint %I', reference.of_table, reference.conname);
+  end loop;
+end $$;
+
+-- Rows are written without what is made anew by 026_workspace_keys.sql anyway.
+alter table transaction_states drop constraint transaction_states_pkey;
+alter table ledger_postings drop constraint ledger_postings_pkey;
+alter table idempotency drop constraint idempotency_pkey;
+alter table deposits drop constraint deposits_pkey;
+drop index transaction_states_transaction;
+drop index ledger_postings_account;
+drop index deposits_place;
+drop index chain_transactions_account, chain_transactions_unsigned;
+alter table ledger_entries drop constraint ledger_entries_pkey, drop constraint ledger_entries_kind_reference_key;
+alter table chain_transactions drop constraint chain_transactions_pkey, drop constraint chain_transactions_transaction_id_attempt_key;
+
 alter table wallet_addresses add column workspace_id uuid;
 update wallet_addresses a set workspace_id = w.workspace_id from wallets w where w.id = a.wallet_id;
 alter table wallet_addresses alter column workspace_id set not null;

@@ -1,19 +1,6 @@
 -- Primary, unique and foreign keys that begin with the workspace: a row of one workspace cannot name a row of another. What stays
 -- unique over all of them says so here, and in docs/production/growing.md.
 
--- References between these tables are made anew, by whatever names they have.
-do $$
-declare
-  reference record;
-  keyed regclass[] := array['wallets', 'chain_addresses', 'ledger_accounts', 'ledger_entries', 'transactions', 'replacements',
-    'chain_transactions', 'frozen_addresses', 'forward_rules'];
-begin
-  for reference in select conrelid::regclass as of_table, conname from pg_constraint where contype = 'f' and (confrelid = any(keyed)
-    or confrelid = 'sub_accounts'::regclass and conrelid = any(keyed || array['aml_settings']::regclass[])) loop
-    execute format('alter table %s drop constraint %I', reference.of_table, reference.conname);
-  end loop;
-end $$;
-
 -- What all that belongs to a sub-account refers to. Its own key stays: few rows, which every shard would have.
 alter table sub_accounts add constraint sub_accounts_of unique (workspace_id, id);
 
@@ -39,12 +26,7 @@ create index wallet_status_changes_wallet on wallet_status_changes (workspace_id
 alter table ledger_accounts drop constraint ledger_accounts_pkey;
 drop index ledger_accounts_address;
 create index ledger_accounts_address on ledger_accounts (workspace_id, address) where address is not null;
-alter table ledger_entries
-  drop constraint ledger_entries_pkey,
-  drop constraint ledger_entries_kind_reference_key,
-  add constraint ledger_entries_once unique (workspace_id, kind, reference);
-alter table ledger_postings drop constraint ledger_postings_pkey;
-drop index ledger_postings_account;
+alter table ledger_entries add constraint ledger_entries_once unique (workspace_id, kind, reference);
 create index ledger_postings_account on ledger_postings (workspace_id, account_id);
 
 -- Transactions.
@@ -80,11 +62,8 @@ create index transactions_fuel on transactions (workspace_id, network, destinati
 create index transactions_wallet_queue on transactions (workspace_id, wallet_id, created_at, id)
   where state = 'QUEUED' and status = 'pending';
 
-alter table transaction_states drop constraint transaction_states_pkey;
-drop index transaction_states_transaction;
 create index transaction_states_transaction on transaction_states (workspace_id, transaction_id, id);
 
-alter table idempotency drop constraint idempotency_pkey;
 
 alter table replacements drop constraint replacements_pkey;
 drop index replacements_transaction, replacements_open;
@@ -92,20 +71,14 @@ create index replacements_transaction on replacements (workspace_id, transaction
 create unique index replacements_open on replacements (workspace_id, transaction_id) where state in ('PENDING', 'FUELING');
 
 -- Numbers and hashes stay unique over all workspaces: chain_transactions_nonce, chain_transactions_hash.
-alter table chain_transactions
-  drop constraint chain_transactions_pkey,
-  drop constraint chain_transactions_transaction_id_attempt_key,
-  add constraint chain_transactions_attempt unique (workspace_id, transaction_id, attempt);
-drop index chain_transactions_account, chain_transactions_unsigned;
+alter table chain_transactions add constraint chain_transactions_attempt unique (workspace_id, transaction_id, attempt);
 create index chain_transactions_account on chain_transactions (workspace_id, network, account, nonce) where account is not null;
 create index chain_transactions_unsigned on chain_transactions (workspace_id, network, account, nonce) where state = 'BUILT';
 -- What a replacement that is given up had built.
 create index chain_transactions_replacement on chain_transactions (workspace_id, replacement_id) where replacement_id is not null;
 
 -- What a chain pays is credited once, whoever owns the address: deposits_identity stays over all workspaces.
-alter table deposits drop constraint deposits_pkey;
 
-drop index deposits_place;
 create index deposits_place on deposits (workspace_id, network, address, coalesce(tag, ''));
 
 -- A coin is there once, over all workspaces.
