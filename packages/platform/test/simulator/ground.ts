@@ -30,7 +30,8 @@ const SETTINGS = [
   'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
 ]
 
-/** Longer than an ended connection takes to go, also on a machine that has much else to do. */
+/** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
+const START_MS_MAX = 600_000
 const CUT_MS_MAX = 300_000
 /** How often is asked whether a connection has ended. */
 const ENDED_POLL_MS = 2
@@ -62,7 +63,7 @@ export class Ground {
 
   async start(): Promise<void> {
     await prepareDatabase(this.home)
-    this.#postgres = await startEmbeddedPostgres(this.home)
+    this.#postgres = await startEmbeddedPostgres(this.home, () => undefined, { startTimeoutMs: START_MS_MAX })
     this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), { max: 2, onError: () => undefined })
     for (const setting of SETTINGS) await this.#admin.query(`alter system set ${setting}`)
     await this.#admin.query('select pg_reload_conf()')

@@ -174,7 +174,8 @@ export class Schedule {
     // Which of several that a lock held up came first is a matter of this machine.
     for (let next = this.#next(); next; next = this.#next()) {
       next.handOver()
-      await this.settled()
+      // What follows from the last is waited for before the next thing happens.
+      if (this.#come.length > 0) await this.settled()
     }
   }
 

@@ -75,7 +75,7 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     await world.close()
   }
   return {
-    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), roles: world.roles, steps: world.schedule.steps, transfers: callers.wanted.length, orders: traders.wanted.length, ends, faults: world.faults,
+    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), roles: world.roles, steps: Math.min(world.schedule.trace.length, world.storyLength), transfers: callers.wanted.length, orders: traders.wanted.length, ends, faults: world.faults,
     trace: world.schedule.trace.slice(0, world.storyLength), lines: world.lines,
   }
 }
