@@ -82,6 +82,15 @@ test('one statement asks for all loops that say what is due to them; only those 
   await stage.stop()
 })
 
+test('the statement takes the time it is given also where no loop asks for it, as in a process that only answers callers', async () => {
+  const stage = new Stage()
+  await stage.start(stage.loop('publish', { due: 'exists (select 1 from events where position is null)' }))
+  await stage.pass(1000)
+  await stage.stop()
+  // PostgreSQL refuses a value that the statement has no place for.
+  assert.deepEqual([stage.asked.length > 0, stage.asked.every((text) => text.includes('$1'))], [true, true])
+})
+
 test('a loop with a longer pause is run no more often than that, however much is due', async () => {
   const stage = new Stage()
   stage.due = '0 1'

@@ -83,6 +83,11 @@ export class NodeRoom {
     for (const { store } of this.#nodes.values()) store.append('enrol', { ...enrolment, sub_account_name: `sub-${enrolment.sub_account}` })
   }
 
+  /** What nodes write down in a moment is written down now: a simulation's story is not to depend on when that is. */
+  flush(): void {
+    for (const { store } of this.#nodes.values()) store.flush()
+  }
+
   /** As `SignerNodes.call`, through the nodes' own entrance. */
   async call(node: number, method: string, path: string, body: unknown): Promise<unknown> {
     const parts = this.#nodes.get(node)

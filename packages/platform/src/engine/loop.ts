@@ -73,7 +73,8 @@ class Lookout {
     if (this.#loops.length === 0) return
     let isAway = false
     const terms = this.#loops.map(({ due }, at) => `case when (${due}) then ${at} end`)
-    const text = `select concat_ws(' ', ${terms.join(', ')}) due`
+    // The time has its place also where no loop asks for it: PostgreSQL refuses a value that has none.
+    const text = `select concat_ws(' ', ${terms.join(', ')}) due where $1::timestamptz is not null`
     while (!signal.aborted) {
       await environment.sleep(this.#everyMs, signal)
       if (signal.aborted || this.#waiting.size === 0) continue

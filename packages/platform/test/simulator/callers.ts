@@ -62,8 +62,9 @@ export class Callers {
 
   async #ask(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
     const { schedule, chance, instances } = this.#world
-    if (instances.length === 0) throw new NoAnswer()
-    const instance = chance.of<Instance>(instances)
+    const serving = instances.filter(({ isServing }) => isServing)
+    if (serving.length === 0) throw new NoAnswer()
+    const instance = chance.of<Instance>(serving)
     // A request says when it was signed, and nodes take none that is old.
     const now = Math.floor(schedule.nowMs / 1000)
     const nonce = Buffer.from(this.#bytes(16)).toString('hex')
@@ -74,9 +75,10 @@ export class Callers {
     // Asked with nothing else between, so that only what the platform itself waits for is the schedule's.
     const server = await schedule.gate(this.#actor, `ask ${path}`, () => instance.server)
     const answered = (async () => {
+      instance.asked++
       const { statusCode, payload: text } = await server.inject({
         method: 'POST', url: path, payload, headers: { ...headers, 'content-type': 'application/json' },
-      })
+      }).finally(() => instance.asked--)
       // Of the dead nobody hears anything.
       if (instance.actor.isDead) return new Promise<never>(() => undefined)
       if (statusCode >= 400) throw new Refused(statusCode, text)
@@ -111,10 +113,10 @@ export class Callers {
   }
 
   /** Something that somebody else does, in its turn. */
-  async outside(label: string, act: () => Promise<unknown>): Promise<void> {
+  async outside<T>(label: string, act: () => Promise<T>): Promise<T> {
     this.#open++
     try {
-      await this.#world.schedule.gate(this.#actor, label, act)
+      return await this.#world.schedule.gate(this.#actor, label, act)
     } finally {
       this.#open--
     }

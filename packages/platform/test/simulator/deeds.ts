@@ -10,6 +10,8 @@ type Product = (typeof PRODUCTS)[number]
 /** Coins that somebody sent to an address of ours; each amount is another. */
 export interface Sent { asset: string; address: string; units: bigint }
 
+interface Freeze { sub_account_id: string; asset: string; address: string; address_tag: string | null }
+
 /** What callers do beside transfers. */
 export class Deeds {
   readonly #world: World
@@ -120,8 +122,8 @@ export class Deeds {
 
   /** Lifts every freeze. */
   async unfreeze(): Promise<void> {
-    const rows = await this.#world.database.query<{ sub_account_id: string; asset: string; address: string; address_tag: string | null }>(
-      'select sub_account_id, asset, address, address_tag from frozen_addresses where unfrozen_at is null order by id')
+    const rows = await this.#callers.outside('look for freezes', () => this.#world.database.query<Freeze>(
+      'select sub_account_id, asset, address, address_tag from frozen_addresses where unfrozen_at is null order by id'))
     for (const { sub_account_id: id, asset, address, address_tag: tag } of rows) {
       const caller = this.#world.callers.find(({ subAccountId }) => subAccountId === id) as Caller
       this.#world.noted('an address was unfrozen')
@@ -135,8 +137,8 @@ export class Deeds {
   async #stake(caller: Caller): Promise<void> {
     if (!this.#world.assets.includes('TRX')) return this.#deposit(caller, this.#world.assets[0] as string)
     const { chance, database } = this.#world
-    const own = await database.one<{ address: string }>(
-      `select address from chain_addresses where network = 'TRX' and sub_account_id = $1 and kind = 'omnibus'`, [caller.subAccountId])
+    const own = await this.#callers.outside('look for an address', () => database.one<{ address: string }>(
+      `select address from chain_addresses where network = 'TRX' and sub_account_id = $1 and kind = 'omnibus'`, [caller.subAccountId]))
     if (!own) return
     const what = chance.of(['stake', 'stake', 'unstake'])
     this.#world.noted(`a ${what} was asked for`)

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
@@ -30,12 +30,29 @@ const SETTINGS = [
   'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
 ]
 
-/** Longer than an ended connection takes to go. */
-const CUT_MS_MAX = 5000
+/** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
+const START_MS_MAX = 600_000
+const CUT_MS_MAX = 300_000
 /** How often is asked whether a connection has ended. */
 const ENDED_POLL_MS = 2
-/** A socket that has ended is seen by this process within it. */
-const CUT_SEEN_MS = 20
+/** Turns of this process in which it sees that sockets have ended. */
+const CUT_SEEN_TURNS = 8
+
+/** What a connection of the simulation may take: as long as it must, since this machine's clock is no part of the story. */
+const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
+
+/** An answer of the database is waited for so long as it takes: this machine's clock is no part of the story. */
+export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000 }
+
+/**
+ * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does: whoever lets a lock go writes there who
+ * has it next.
+ */
+const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select distinct pid from pg_locks
+  where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object')) waiting`
+
+/** Connections that wait for locks of others. `isKnot`: some wait for each other, which the database will end. */
+export interface Locked { count: number; isKnot: boolean }
 
 /** A database server for many simulations; each has a database of its own. */
 export class Ground {
@@ -46,7 +63,7 @@ export class Ground {
 
   async start(): Promise<void> {
     await prepareDatabase(this.home)
-    this.#postgres = await startEmbeddedPostgres(this.home)
+    this.#postgres = await startEmbeddedPostgres(this.home, () => undefined, { startTimeoutMs: START_MS_MAX })
     this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), { max: 2, onError: () => undefined })
     for (const setting of SETTINGS) await this.#admin.query(`alter system set ${setting}`)
     await this.#admin.query('select pg_reload_conf()')
@@ -55,13 +72,14 @@ export class Ground {
     await template.close()
   }
 
-  async database(): Promise<{ name: string; url: string; drop(): Promise<void> }> {
+  /** A database of its own. `url` takes the name by which its connections are known. */
+  async database(): Promise<{ name: string; url(of: string): string; drop(): Promise<void> }> {
     const name = `simulation_${++this.#count}`
     await this.#admin?.query(`create database ${name} template custody strategy file_copy`)
     await this.#admin?.query(`alter database ${name} set search_path = simulated, pg_catalog, public`)
     return {
       name,
-      url: (this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`),
+      url: (of) => `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`,
       drop: async () => {
         await this.#ended(name)
         await this.#admin?.query(`drop database if exists ${name}`)
@@ -69,26 +87,27 @@ export class Ground {
     }
   }
 
+  async locked(): Promise<Locked> {
+    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING) ?? []
+    return { count: waiting.length, isKnot: isKnot(new Map(waiting.map(({ pid, blockers }) => [pid, blockers]))) }
+  }
+
   /**
-   * How many connections wait for a lock that another holds. Of the table of locks, not of what each says that it does: whoever
-   * lets a lock go writes there who has it next.
+   * Ends all connections to a database, as a restart of the server does, or those of one name, as where their process is gone;
+   * resolves once everybody has seen it.
    */
-  async lockedCount(): Promise<number> {
-    const row = await this.#admin?.one<{ count: string }>('select count(distinct pid)::text count from pg_locks where not granted')
-    return Number(row?.count ?? 0)
+  async cut(name: string, of: string | null = null): Promise<void> {
+    await this.#ended(name, of)
+    for (let turn = 0; turn < CUT_SEEN_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 
-  /** Ends all connections to a database, as a restart of the server does; resolves once everybody has seen it. */
-  async cut(name: string): Promise<void> {
-    await this.#ended(name)
-    await new Promise((resolve) => setTimeout(resolve, CUT_SEEN_MS))
-  }
-
-  async #ended(name: string): Promise<void> {
+  async #ended(name: string, of: string | null = null): Promise<void> {
     // Not by the server's own waiting, which looks every tenth of a second, one connection after the other.
-    await this.#admin?.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [name])
+    const connections = 'from pg_stat_activity where datname = $1 and ($2::text is null or application_name = $2)'
+    const ending = await this.#admin?.query<{ pid: number }>(`select pid, pg_terminate_backend(pid) ${connections}`, [name, of]) ?? []
     const end = performance.now() + CUT_MS_MAX
-    while (await this.#admin?.one('select 1 from pg_stat_activity where datname = $1', [name])) {
+    // A socket closes with its process, which leaves the server's list a moment before.
+    while (await this.#admin?.one(`select 1 ${connections}`, [name, of]) || ending.some(({ pid }) => existsSync(`/proc/${pid}`))) {
       if (performance.now() > end) throw new Error(`a connection to ${name} does not end`)
       await new Promise((resolve) => setTimeout(resolve, ENDED_POLL_MS))
     }
@@ -99,4 +118,15 @@ export class Ground {
     await this.#postgres?.stop()
     rmSync(this.home, { recursive: true, force: true })
   }
+}
+
+/** Whether anybody waits, by way of others, for itself. */
+function isKnot(waiting: ReadonlyMap<number, readonly number[]>): boolean {
+  const reaches = (from: number, to: number, seen: Set<number>): boolean => (waiting.get(from) ?? []).some((next) => {
+    if (next === to) return true
+    if (seen.has(next)) return false
+    seen.add(next)
+    return reaches(next, to, seen)
+  })
+  return [...waiting.keys()].some((pid) => reaches(pid, pid, new Set()))
 }

@@ -3,56 +3,73 @@ import type { FastifyInstance } from 'fastify'
 import { connectAll } from '../../src/app/connect.ts'
 import { localEndpoints } from '../../src/app/local.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
-import { autoForwardingLoop } from '../../src/auto-forwarding/loop.ts'
-import { scanLoop } from '../../src/deposits/scanner.ts'
-import type { Loop } from '../../src/engine/loop.ts'
+import { loopsOf, scans, serves } from '../../src/app/loops.ts'
+import { heartbeatLoop } from '../../src/app/presence.ts'
+import { HeldNetworks } from '../../src/deposits/hold-networks.ts'
 import { runLoops } from '../../src/engine/loop.ts'
 import { Networks } from '../../src/engine/networks.ts'
-import { transactionLoop } from '../../src/engine/run.ts'
 import type { Services } from '../../src/engine/services.ts'
 import type { Environment } from '../../src/environment.ts'
-import { foldLoop } from '../../src/app/housekeeping.ts'
 import { publishLoop } from '../../src/events/publish.ts'
-import { fillTanksLoop } from '../../src/gas-tanks/ensure-tank.ts'
 import { Callers as KnownCallers } from '../../src/http/callers.ts'
 import { buildServer } from '../../src/http/server.ts'
-import { invoiceLoop } from '../../src/invoices/loop.ts'
 import { createMetrics } from '../../src/metrics.ts'
+import type { Role } from '../../src/settings/settings.ts'
 import { readTiers } from '../../src/settings/tiers.ts'
-import { requeueSweepsLoop } from '../../src/deposits/sweeps.ts'
-import { turnOfDayLoop } from '../../src/prepaid-fee/turn-of-day.ts'
 import { Secrets } from '../../src/secrets.ts'
-import { watchReleasableLoop } from '../../src/staking/watch-releasable.ts'
-import { deliverLoop } from '../../src/webhooks/deliver.ts'
 import { distributor } from '../../src/webhooks/distribute.ts'
+import { Pressure } from '../../src/pressure.ts'
+import { Receipts } from '../../src/signing/receipts.ts'
 import { Reach } from '../../src/webhooks/reach.ts'
+import { databaseNonces } from '../../src/exchanges/nonces.ts'
+import { Venues } from '../../src/exchanges/venues.ts'
 import type { SignerNodes } from '../../src/signing/nodes.ts'
 import { Bell } from '../../src/ledger/bell.ts'
 import { stageServices } from '../chain-stage.ts'
 import { bytesOf } from './chance.ts'
 import { ENDPOINTS } from './requests.ts'
+import { EXCHANGE_URL } from './exchange.ts'
 import { gatedDatabase, type LastCommit } from './gated-database.ts'
+import { DATABASE_PATIENCE } from './ground.ts'
 import type { World } from './world.ts'
 import { Actor } from './schedule.ts'
 
 /** How many times as seldom as in a platform its loops look for something to do. */
 const RARER = 12
+/** What a platform looks after more often than everything else has no need of it here. */
+const EVERY_MS_MIN = 6000
+/** Of this machine's clock, which is no part of the story; the exchange itself says when nobody waits any more. */
+const EXCHANGE_TIMEOUT_MS = 3_600_000
 /** No pause is shorter: a worker that waits for a slow answer looks for more to do all the while. */
 const PAUSE_MS_MIN = 1000
 
-/** An instance of the platform: it answers callers and does the work, as one process does. */
+/** How busy this machine is, is no part of the story. */
+class Unhurried extends Pressure {
+  override get isHigh(): boolean {
+    return false
+  }
+}
+
+/** A process of the platform: by its role it answers callers, does the work, follows the chains, or all of these. */
 export class Instance {
   readonly actor: Actor
+  readonly role: Role
   readonly services: Services
   readonly #database: Database
   readonly #stop = new AbortController()
   readonly #work: Bell
   #server: Promise<FastifyInstance> | null = null
+  #held: HeldNetworks | null = null
+  #loops: Promise<void> = Promise.resolve()
+  /** Requests that it is answering. */
+  asked = 0
+  isStopping = false
   /** It ends at its next commit, in this way. */
   lastCommit: LastCommit | null = null
 
-  constructor(world: World, name: string) {
+  constructor(world: World, name: string, role: Role) {
     const { schedule } = world
+    this.role = role
     this.actor = new Actor(name)
     const actor = this.actor
     const bytes = bytesOf(`${world.seed}/${name}`)
@@ -64,8 +81,8 @@ export class Instance {
       checkpoint: () => undefined,
     }
     this.#work = new Bell(environment)
-    this.#database = openDatabase(world.databaseUrl, {
-      now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
+    this.#database = openDatabase(world.databaseUrl(name), {
+      ...DATABASE_PATIENCE, now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
     })
     const database = gatedDatabase(this.#database, actor, schedule, () => this.lastCommit)
     const signers = {
@@ -74,20 +91,27 @@ export class Instance {
         schedule.gate(actor, `node ${node} ${path}`, () => world.nodeFaults.ask(node, method, path, body)),
     } as unknown as SignerNodes
     const log = world.log(name)
+    const pressure = new Unhurried()
     this.services = stageServices({
-      environment, database, log, signers, metrics: createMetrics(), outbox: new Bell(environment), work: this.#work,
+      environment, database, log, signers, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }), metrics: createMetrics(), outbox: new Bell(environment), work: this.#work,
       keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },
       settings: {
-        network: 'local', pollMs: 500, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {}, rateLimit: 10_000, rateScope: 'key',
+        network: 'local', role, pollMs: 500, prepaidTiers: readTiers(world.hasFees ? 'FREE:0:10:0.50:0' : 'FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {}, rateLimit: 10_000, rateScope: 'key',
         trustProxy: 0, authLegacy: false,
       },
-      prices: { price: () => null },
+      prices: { price: () => (world.hasFees ? { price: 50_000n * 10n ** 12n, at: schedule.nowMs, sources: [], stale: false } : null) },
       aml: {
         providers: { CHAINALYSIS: world.outside.provider(actor) }, sanctions: { has: () => false },
         secrets: new Secrets(new Uint8Array(32), environment),
       },
       callers: new KnownCallers(database, environment),
       feed: { ring: () => undefined },
+      trading: { due: new Bell(environment) }, exchangeTransfers: { due: new Bell(environment) },
+      exchanges: new Venues({
+        urls: { kraken: EXCHANGE_URL }, only: ['kraken'], environment, paced: false, nonces: databaseNonces(database),
+        timeoutMs: EXCHANGE_TIMEOUT_MS,
+        fetch: (async (input, init) => world.exchange.asked(actor, String(input), init)) as typeof globalThis.fetch,
+      }),
       webhooks: {
         reach: new Reach(['127.0.0.0/8'], (() => undefined) as never), due: new Bell(environment), key: async () => ({ privateKey: null }),
         sender: {
@@ -107,24 +131,29 @@ export class Instance {
     Object.assign(this.services, { networks: new Networks(connected) })
   }
 
-  /** The loops of a worker, on the networks of the simulation. They go on until the instance dies or the simulation ends. */
-  run(started: Set<string>): void {
-    const loops: Loop[] = [
-      transactionLoop(this.services),
-      ...this.services.networks.all().map((chain) => scanLoop(this.services, chain, async () => started)),
-      fillTanksLoop(this.services),
-      requeueSweepsLoop(this.services),
-      turnOfDayLoop(this.services),
-      foldLoop(this.services),
-      autoForwardingLoop(this.services),
-      invoiceLoop(this.services),
-      watchReleasableLoop(this.services),
-      publishLoop(this.services, distributor),
-      deliverLoop(this.services),
-    ]
+  /** What a process of its role does by itself. It goes on until the process dies or stops. */
+  run(): void {
+    const { services } = this
+    const id = services.environment.uuid()
+    this.#held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
+    const loops = [heartbeatLoop(services, id), publishLoop(services, distributor), ...loopsOf(services, this.#held)]
     // Less often than a platform asks: what happens is what counts here, and idle questions are most of what a seed costs.
-    const rarer = loops.map((loop) => ({ ...loop, everyMs: loop.everyMs * RARER }))
-    void runLoops(this.services, rarer, this.#stop.signal).catch(() => undefined)
+    const rarer = loops.map((loop) => ({ ...loop, everyMs: Math.max(loop.everyMs * RARER, EVERY_MS_MIN) }))
+    this.#loops = runLoops(services, rarer, this.#stop.signal).catch(() => undefined)
+  }
+
+  /** Ends in order: what is under way is finished, and what it holds is given back. */
+  async stop(): Promise<void> {
+    this.isStopping = true
+    this.#stop.abort()
+    await this.#loops
+    while (this.asked > 0) await this.services.environment.sleep(PAUSE_MS_MIN)
+    if (scans(this.role)) await this.#held?.release().catch(() => undefined)
+  }
+
+  /** Whether callers may ask it. */
+  get isServing(): boolean {
+    return serves(this.role) && !this.isStopping
   }
 
   /** Its face to callers. */
@@ -133,9 +162,9 @@ export class Instance {
     return this.#server
   }
 
-  /** From one moment on it neither asks nor hears anything. Its connections are gone when this resolves. */
-  async kill(): Promise<void> {
+  /** From one moment on it neither asks nor hears anything. Its connections end by {@link Ground.cut}; what it waited for never comes. */
+  kill(): void {
     this.actor.die()
-    await this.#database.close()
+    this.#database.close().catch(() => undefined)
   }
 }

@@ -36,7 +36,7 @@ export class NodeFaults {
       this.#world.noted('a node was not reached')
       throw new NodeUnavailable(node, 'is away')
     }
-    const answer = await this.#room.call(node, method, path, body)
+    const answer = await this.#room.call(node, method, path, body).finally(() => this.#room.flush())
     if (chance.rarely(odds.nodeLost)) {
       this.#world.noted('an answer of a node was lost')
       throw new NodeUnavailable(node, 'no answer')

@@ -23,7 +23,7 @@ export async function check(world: World, callers: Callers, deeds: Deeds): Promi
   }
   for (const wanted of callers.wanted) problems.push(...await judged(world, wanted, paid))
   // The oracle looks with eyes of its own.
-  const { services } = new Instance(world, 'oracle')
+  const { services } = new Instance(world, 'oracle', 'api')
   const eyes = { ...services, database, environment: { ...services.environment, sleep: async () => undefined } }
   const report = await withSchedule(world, audit(eyes as typeof services))
   if (!report.ok) problems.push(`the audit: ${JSON.stringify(report.differences).slice(0, 1500)}`)
@@ -37,7 +37,10 @@ async function withSchedule<T>(world: World, work: Promise<T>): Promise<T> {
   let isDone = false
   const done = work.finally(() => { isDone = true })
   done.catch(() => undefined)
-  while (!isDone) await world.schedule.step(world.schedule.nowMs + 100)
+  while (!isDone) {
+    await world.buried()
+    await world.schedule.step(world.schedule.nowMs + 100)
+  }
   return done
 }
 

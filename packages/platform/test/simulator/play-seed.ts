@@ -19,9 +19,10 @@ interface Played extends Run { summary: string; counts: Record<string, number>; 
 
 async function storm(ground: Ground, seed: number, draws: readonly number[] | null): Promise<Played> {
   const report = await simulate(ground, seed, draws)
-  const { steps, transfers, networks, ends, trace } = report
+  const { steps, transfers, orders, networks, roles, ends, trace } = report
+  const made = (roles.includes('api') ? roles : [roles.length]).join(' ')
   const hash = createHash('sha256').update(trace.join('\n')).digest('hex').slice(0, 8)
-  return { ...report, counts: { transfers, steps }, summary: `${networks.join(' ')}, ${steps} steps (${hash}), ${JSON.stringify(ends)}` }
+  return { ...report, counts: { transfers, orders, steps }, summary: `${networks.join(' ')}, ${made},${orders > 0 ? ` ${orders} orders,` : ''} ${steps} steps (${hash}), ${JSON.stringify(ends)}` }
 }
 
 async function hostile(seed: number, draws: readonly number[] | null): Promise<Played> {

@@ -1,11 +1,12 @@
 import type { Chance } from './chance.ts'
+import type { Locked } from './ground.ts'
 
 /** What an instance asks of the world: it waits until the schedule lets it through. */
 interface Gate {
   actor: Actor
   label: string
-  /** Resolves when all that it set off outside of this process has come back. */
-  open(): Promise<void>
+  /** Resolves when all that it set off outside of this process has come back, with what hands the answer over. */
+  open(): Promise<() => void>
 }
 
 interface Timer { atMs: number; order: number; actor: Actor; ring(): void }
@@ -32,13 +33,13 @@ export class Actor {
 
 /** What each thing that happens takes, in simulated time. */
 const STEP_MS = 5
-/** How long something may really take before the schedule is said to be stuck. */
-const STUCK_MS = 20_000
+/** How long something may really take before the schedule is said to be stuck, also on a machine that has much else to do. */
+const STUCK_MS = 120_000
 /** What is asked of others than the database, which may wait for no lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
 /** What has not come back by then may wait for a lock that another instance holds. */
 const LOCKED_AFTER_MS = 4
-/** More than the database takes to see that two wait for each other (`deadlock_timeout` of ground.ts). */
+/** More than the database takes to see that nobody waits for each other (`deadlock_timeout` of ground.ts): then it looks no more. */
 const DEADLOCK_MS = 8
 
 /**
@@ -56,15 +57,17 @@ export class Schedule {
   readonly #timers: Timer[] = []
   /** Opened, and held up by a lock in the database. */
   readonly #held = new Set<Promise<void>>()
+  /** Answers that have come, by when was asked. */
+  readonly #come: { step: number; handOver(): void }[] = []
   #orders = 0
-  readonly #lockedCount: () => Promise<number>
+  readonly #locked: () => Promise<Locked>
 
-  /** @param lockedCount how many of the database's connections wait for a lock */
-  constructor(chance: Chance, nowMs: number, lockedCount: () => Promise<number>) {
+  /** @param locked which of the database's connections wait for a lock */
+  constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
     this.#chance = chance
     this.nowMs = nowMs
     this.#beganMs = nowMs
-    this.#lockedCount = lockedCount
+    this.#locked = locked
   }
 
   /** Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is not heard. */
@@ -76,9 +79,9 @@ export class Schedule {
         open: async () => {
           try {
             const answer = await act()
-            if (!actor.isDead) resolve(answer)
+            return () => void (actor.isDead || resolve(answer))
           } catch (error) {
-            if (!actor.isDead) reject(error as Error)
+            return () => void (actor.isDead || reject(error as Error))
           }
         },
       })
@@ -131,34 +134,53 @@ export class Schedule {
     return true
   }
 
-  async #through(work: Promise<void>, isOutside: boolean): Promise<void> {
-    const done: Promise<void> = work.finally(() => this.#held.delete(done))
-    this.#held.add(done)
+  async #through(work: Promise<() => void>, isOutside: boolean): Promise<void> {
+    const step = this.steps
+    const heard: Promise<void> = work.then((handOver) => {
+      this.#held.delete(heard)
+      this.#come.push({ step, handOver })
+    })
+    this.#held.add(heard)
     const began = performance.now()
     for (;;) {
-      const isDone = await Promise.race([
-        done.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCKED_AFTER_MS, false)),
+      const isHeard = await Promise.race([
+        heard.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCKED_AFTER_MS, false)),
       ])
-      if (isDone) break
-      if (!isOutside && await this.#lockedCount() >= this.#held.size) {
+      if (isHeard) break
+      if (!isOutside && await this.#isHeldUp()) {
         // Two may wait for each other: which of them the database ends is the one that came last, once the first has looked.
         await new Promise((resolve) => setTimeout(resolve, DEADLOCK_MS))
-        if (await this.#lockedCount() >= this.#held.size) return
+        if (await this.#isHeldUp()) break
       }
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${this.trace.at(-1)}`)
     }
-    await this.#freed()
+    await this.freed()
   }
 
-  /** What a lock held up may go on by now. */
-  async #freed(): Promise<void> {
+  /** Whether all that is under way waits for locks that only something else of the schedule can let go. */
+  async #isHeldUp(): Promise<boolean> {
+    const { count, isKnot } = await this.#locked()
+    return count >= this.#held.size && !isKnot
+  }
+
+  /** What a lock held up goes on, where it may by now. */
+  async freed(): Promise<void> {
     const began = performance.now()
     while (this.#held.size > 0) {
-      const before = this.#held.size
-      if (await this.#lockedCount() >= before) return
+      if (await this.#isHeldUp()) break
       await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCKED_AFTER_MS))])
-      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: ${before} hang after ${this.trace.at(-1)}`)
+      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}`)
     }
+    // Which of several that a lock held up came first is a matter of this machine.
+    for (let next = this.#next(); next; next = this.#next()) {
+      next.handOver()
+      // What follows from the last is waited for before the next thing happens.
+      if (this.#come.length > 0) await this.settled()
+    }
+  }
+
+  #next() {
+    return this.#come.sort((a, b) => a.step - b.step).shift()
   }
 
   /** Everything that follows from what has happened has been asked. */

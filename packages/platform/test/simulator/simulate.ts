@@ -2,9 +2,11 @@ import { Chance } from './chance.ts'
 import { Callers } from './callers.ts'
 import { Deeds } from './deeds.ts'
 import { check } from './oracle.ts'
+import { wrongInTrading } from './oracle-trading.ts'
 import { strike, STRIKES } from './strikes.ts'
 import type { Ground } from './ground.ts'
 import { CALM, drawOdds } from './odds.ts'
+import { Traders } from './traders.ts'
 import { World } from './world.ts'
 
 /** What a simulation has shown. */
@@ -14,8 +16,10 @@ export interface Report {
   failure: string | null
   draws: readonly number[]
   networks: readonly string[]
+  roles: readonly string[]
   steps: number
   transfers: number
+  orders: number
   ends: Record<string, number>
   faults: ReadonlyMap<string, number>
   /** What happened until everything had ended; the oracle's own looks are not part of it. */
@@ -27,6 +31,10 @@ export interface Report {
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
 const ACTIONS = 12
+/** Orders rest beside each other, transfers cost more. */
+const ORDERS_AT_ONCE = 3
+/** Longest that nobody does what has to be done. */
+const AWAY_S_MAX = 40
 /** So many requests are asked again at the end. */
 const REPLAYED_MAX = 3
 /** So long blocks go on after everything has ended. */
@@ -35,7 +43,7 @@ const CALM_MS = 20_000
 /** What has not come to its end. */
 const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
   or exists (select 1 from webhook_deliveries where status = 'pending') or exists (select 1 from events where position is null)
-  or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
+  or exists (select 1 from orders where state <> 'ENDED') or exists (select 1 from forward_rules where state in ('PENDING', 'ENDING'))`
 
 /** What a reorganisation took of a tank's first fill is paid again, as an operator would who sees that it never came. */
 const REFILLED = `update gas_tanks g set first_fill_hash = null where first_fill_hash is not null and not exists (
@@ -49,10 +57,12 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
   const world = new World(ground, seed, chance)
   const callers = new Callers(world)
   const deeds = new Deeds(world, callers)
+  const traders = new Traders(world, callers)
   let failure: string | null = null
   try {
     await world.open(ground)
-    await play(world, callers, deeds)
+    if (traders.isOn) await world.exchange.ready()
+    await play(world, callers, deeds, traders)
   } catch (error) {
     failure = error instanceof Broken ? error.message : String((error as Error).stack)
   }
@@ -65,13 +75,14 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     await world.close()
   }
   return {
-    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), steps: world.schedule.steps, transfers: callers.wanted.length, ends, faults: world.faults,
+    seed, failure, draws: chance.draws, networks: world.networks.map(({ place }) => place.code), roles: world.roles, steps: Math.min(world.schedule.trace.length, world.storyLength), transfers: callers.wanted.length, orders: traders.wanted.length, ends, faults: world.faults,
     trace: world.schedule.trace.slice(0, world.storyLength), lines: world.lines,
   }
 }
 
 class Play {
   readonly #world: World
+  #startsAtMs: number | null = null
   readonly #blocks: { code: string; nextMs: number; everyMs: number }[]
 
   constructor(world: World) {
@@ -86,10 +97,25 @@ class Play {
       if (schedule.nowMs < block.nextMs) continue
       block.nextMs = schedule.nowMs + block.everyMs
       await this.#world.control({ command: 'mine', network: block.code, blocks: 1 })
+      if (this.#world.isWhole) this.#world.exchange.finish()
     }
-    if (this.#world.instances.length === 0) this.#world.start()
+    await this.#world.buried()
+    this.#startAgain()
     if (schedule.steps > STEPS_MAX) throw new Broken(`it does not end: ${schedule.steps} steps: ${await this.pending()}`)
     await schedule.step(Math.min(...this.#blocks.map(({ nextMs }) => nextMs)))
+  }
+
+  /** Whoever looks after the processes starts another where nobody does what has to be done, after a while. */
+  #startAgain(): void {
+    const { missing, schedule, chance, isWhole } = this.#world
+    if (missing.length === 0) {
+      this.#startsAtMs = null
+      return
+    }
+    this.#startsAtMs ??= schedule.nowMs + 1000 * chance.below(AWAY_S_MAX)
+    if (!isWhole && schedule.nowMs < this.#startsAtMs) return
+    for (const role of missing) this.#world.start(role)
+    this.#startsAtMs = null
   }
 
   async until(what: string, isSo: () => Promise<boolean>, withinMs: number): Promise<void> {
@@ -109,15 +135,14 @@ class Play {
   }
 }
 
-async function play(world: World, callers: Callers, deeds: Deeds): Promise<void> {
+async function play(world: World, callers: Callers, deeds: Deeds, traders: Traders): Promise<void> {
   const { chance, schedule } = world
   const stage = new Play(world)
-  const instances = 1 + chance.below(3)
-  for (let count = 0; count < instances; count++) world.start()
+  for (const role of world.roles) world.start(role)
 
   // A calm beginning: wallets with coins in them.
   let isReady = false
-  const ready = deeds.begin().then(() => callers.wallets()).then(() => { isReady = true })
+  const ready = deeds.begin().then(() => traders.begin()).then(() => callers.wallets()).then(() => { isReady = true })
   ready.catch(() => undefined)
   await stage.until('wallets are made', async () => isReady, 3_600_000)
   await stage.until('wallets are funded', async () => {
@@ -128,24 +153,29 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   }, 3_600_000)
 
   // The storm.
+  world.isWhole = false
   world.odds = drawOdds(chance)
   world.outside.isStormy = true
+  if (traders.isOn) world.exchange.draw()
   const kinds = STRIKES.filter(() => chance.below(2) === 1)
   for (let action = 0; action < ACTIONS; action++) {
-    if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
+    if (traders.isOn && chance.below(2) === 0) for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
+    else if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
     else act(world, callers)
     const calm = 5 + chance.below(100)
     for (let count = 0; count < calm; count++) await stage.turn()
+    if (traders.isOn) world.exchange.act()
     if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
   }
 
   // The world is whole again, and everything must come to its end.
+  world.isWhole = true
   world.odds = CALM
   world.outside.isStormy = false
   world.outside.risks.clear()
   world.nodeFaults.heal()
+  world.exchange.heal()
   await world.database.query(REFILLED)
-  if (world.instances.length === 0) world.start()
   await stage.until('everything ends', async () => {
     if (!callers.isQuiet) return false
     if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
@@ -156,6 +186,7 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
   }, HEALED_MS_MAX)
   // Who asks again is answered as before.
   for (const wanted of callers.wanted.slice(0, REPLAYED_MAX)) void callers.pay(wanted)
+  traders.again()
   // What was refused in the storm may be taken now. A rule may forward what came last only once all else has ended.
   const isQuiet = async () => callers.isQuiet && !(await world.database.one(AT_WORK))
   do {
@@ -165,7 +196,7 @@ async function play(world: World, callers: Callers, deeds: Deeds): Promise<void>
     while (schedule.nowMs < calmUntil) await stage.turn()
   } while (!await isQuiet())
   world.storyLength = schedule.trace.length
-  const problems = [...world.problems, ...await check(world, callers, deeds)]
+  const problems = [...world.problems, ...await check(world, callers, deeds), ...await wrongInTrading(world, traders)]
   if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
 

@@ -2,7 +2,10 @@ import type { Instance } from './instance.ts'
 import type { World } from './world.ts'
 
 /** What may happen to processes, chains, nodes and the database during the storm; drawn for each simulation. */
-export const STRIKES = ['kill', 'end', 'pause', 'reorg', 'drop', 'restart', 'node', 'clock', 'cut'] as const
+export const STRIKES = ['kill', 'end', 'stop', 'pause', 'reorg', 'drop', 'restart', 'node', 'clock', 'cut'] as const
+
+/** So many processes of one role are enough. */
+const OF_A_ROLE_MAX = 3
 
 export async function strike(world: World, kind: (typeof STRIKES)[number]): Promise<void> {
   const { chance, schedule } = world
@@ -10,20 +13,28 @@ export async function strike(world: World, kind: (typeof STRIKES)[number]): Prom
   const instance = world.instances.length > 0 ? chance.of<Instance>(world.instances) : null
   switch (kind) {
     case 'kill':
-      if (!instance) return void world.start()
+      if (!instance) return
       world.noted('a process was killed')
       await world.kill(instance)
-      if (chance.below(2) === 1 || world.instances.length === 0) world.start()
+      if (chance.below(2) === 1) world.start(instance.role)
       return
     case 'end':
       if (!instance) return
       instance.lastCommit = chance.of(['unsent', 'unheard'] as const)
       world.noted(`a process ended at a commit that was ${instance.lastCommit}`)
-      if (world.instances.length < 3) world.start()
+      if (world.of(instance.role).length < OF_A_ROLE_MAX) world.start(instance.role)
       return
-    case 'restart':
-      world.start()
-      if (world.instances.length > 3) await world.kill(world.instances[0] as Instance)
+    case 'restart': {
+      const { role } = world.start(chance.of(world.roles))
+      const [oldest, ...others] = world.of(role)
+      if (oldest && others.length >= OF_A_ROLE_MAX) await world.kill(oldest)
+      return
+    }
+    case 'stop':
+      if (!instance || instance.isStopping) return
+      world.noted('a process was told to end')
+      world.stop(instance)
+      if (chance.below(2) === 1) world.start(instance.role)
       return
     case 'pause':
       if (!instance) return

@@ -6,6 +6,8 @@ import { loadRegistry, type Network } from '@custody/chains'
 import type { Logger } from 'pino'
 import { Devnet, FAMILIES } from '../../../devnet/src/devnet.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
+import { scans, serves, works } from '../../src/app/loops.ts'
+import type { Role } from '../../src/settings/settings.ts'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { chainsFetch } from '../chains-fetch.ts'
 import { PUBLIC_KEY } from '../harness.ts'
@@ -13,7 +15,8 @@ import { NodeRoom } from '../node-room.ts'
 import { WholeKeys } from '../whole-keys.ts'
 import { ChainFaults } from './chain-faults.ts'
 import type { Chance } from './chance.ts'
-import type { Ground } from './ground.ts'
+import { Exchange } from './exchange.ts'
+import { DATABASE_PATIENCE, type Ground } from './ground.ts'
 import { Instance } from './instance.ts'
 import { NodeFaults } from './node-faults.ts'
 import { CALM, type Odds } from './odds.ts'
@@ -29,6 +32,16 @@ function drawPlaces(chance: Chance): Place[] {
   const count = 1 + chance.below(3)
   const drawn = Array.from({ length: count }, () => left.splice(chance.below(left.length), 1)[0] as Place)
   return PLACES.filter((place) => drawn.includes(place))
+}
+
+/** One to three processes that do everything, or any number of each role. */
+function drawRoles(chance: Chance): Role[] {
+  if (chance.below(3) < 2) return Array.from({ length: 1 + chance.below(3) }, () => 'all')
+  const some = (role: Role, count: number) => Array.from({ length: count }, () => role)
+  return [
+    ...some('api', 1 + chance.below(2)), ...some('worker', 1 + chance.below(2)), ...some('scanner', 1 + chance.below(3)),
+    ...some('all', chance.below(2)),
+  ]
 }
 
 export class World {
@@ -47,8 +60,11 @@ export class World {
   /** What must not be, seen on the way. */
   readonly problems: string[] = []
   odds: Odds = CALM
+  /** No storm is on. */
+  isWhole = true
   devnet!: Devnet
-  databaseUrl = ''
+  /** By the name under which a process is known to the database. */
+  databaseUrl!: (of: string) => string
   #databaseName = ''
   readonly #ground: Ground
   /** How much of the schedule's trace is the story itself. */
@@ -58,22 +74,31 @@ export class World {
   chainFaults!: ChainFaults
   readonly nodeFaults: NodeFaults
   readonly outside: Outside
+  readonly exchange: Exchange
+  /** Whether a prepaid account pays platform fees. */
+  hasFees = false
   #fetch!: typeof globalThis.fetch
   #drop: () => Promise<void> = async () => undefined
+  /** Processes that have ended and whose connections still have to. */
+  readonly #burials = new Set<Promise<void>>()
+  /** What the platform is made of, by role. */
+  readonly roles: readonly Role[]
   readonly #home = mkdtempSync(join(tmpdir(), 'custody-simulated-'))
   #made = 0
 
   constructor(ground: Ground, seed: number, chance: Chance) {
     this.seed = String(seed)
     this.chance = chance
-    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => ground.lockedCount())
+    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => ground.locked())
     const chosen = drawPlaces(chance)
     this.networks = chosen.map((place) => ({ network: registry.network(place.code) as Network, place }))
     this.assets = chosen.flatMap(({ assets }) => assets)
+    this.roles = drawRoles(chance)
     this.keys = new WholeKeys(seed)
     this.nodes = new NodeRoom(3, () => this.schedule.nowMs, this.keys)
     this.nodeFaults = new NodeFaults(this, this.nodes)
     this.outside = new Outside(this)
+    this.exchange = new Exchange(this)
     this.#ground = ground
   }
 
@@ -82,7 +107,7 @@ export class World {
     this.#databaseName = name
     this.databaseUrl = url
     this.#drop = drop
-    this.database = openDatabase(url, { max: 2, onError: () => undefined, now: () => this.schedule.nowMs })
+    this.database = openDatabase(url('oracle'), { max: 2, ...DATABASE_PATIENCE, onError: () => undefined, now: () => this.schedule.nowMs })
     const codes = new Set(this.networks.map(({ network }) => network.code))
     this.devnet = await Devnet.start(this.#home, 0, {
       now: () => this.schedule.nowMs, families: FAMILIES.map((family) => (place) => family(place).filter(({ code }) => codes.has(code))),
@@ -108,26 +133,58 @@ export class World {
   }
 
   /** A further process of the platform. */
-  start(): Instance {
-    const instance = new Instance(this, `platform-${++this.#made}`)
+  start(role: Role): Instance {
+    const instance = new Instance(this, `${role === 'all' ? 'platform' : role}-${++this.#made}`, role)
     this.instances.push(instance)
     // It may end by itself, at a commit.
     void instance.actor.death.then(() => this.kill(instance))
-    instance.run(new Set(this.networks.map(({ network }) => network.code)))
+    instance.run()
     return instance
   }
 
-  async kill(instance: Instance): Promise<void> {
+  /** A process is told to end, and ends once it has finished what is under way. */
+  stop(instance: Instance): void {
+    void instance.stop().then(() => this.kill(instance))
+  }
+
+  /** Of a role, those that have not been told to end. */
+  of(role: Role): Instance[] {
+    return this.instances.filter((instance) => instance.role === role && !instance.isStopping)
+  }
+
+  /** What somebody has to do and nobody does, by the role that would. */
+  get missing(): Role[] {
+    const there = this.instances.filter(({ isStopping }) => !isStopping).map(({ role }) => role)
+    const duties = { api: serves, worker: works, scanner: scans } as const
+    const missing = (Object.keys(duties) as (keyof typeof duties)[]).filter((duty) => !there.some(duties[duty]))
+    return missing.length === 3 && !this.roles.includes('api') ? ['all'] : missing
+  }
+
+  kill(instance: Instance): Promise<void> {
     const at = this.instances.indexOf(instance)
-    if (at < 0) return
+    if (at < 0) return this.buried()
     this.instances.splice(at, 1)
     this.schedule.bury(instance.actor)
-    await instance.kill()
+    instance.kill()
+    const burial = (async () => {
+      // Its connections end with it, also those that wait for a lock that somebody else holds.
+      await this.#ground.cut(this.#databaseName, instance.actor.name)
+      await this.schedule.freed()
+    })().finally(() => this.#burials.delete(burial))
+    this.#burials.add(burial)
+    burial.catch(() => undefined)
+    return burial
+  }
+
+  /** Nothing is left of processes that have ended. */
+  async buried(): Promise<void> {
+    await Promise.all(this.#burials)
   }
 
   /** All connections to the database end, as where its server starts again. */
   async cutDatabase(): Promise<void> {
     await this.#ground.cut(this.#databaseName)
+    await this.schedule.freed()
   }
 
   noted(kind: string): void {

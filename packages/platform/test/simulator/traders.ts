@@ -1,0 +1,108 @@
+import type { Caller } from '../../src/http/endpoint.ts'
+import { Refused, type Callers } from './callers.ts'
+import type { World } from './world.ts'
+
+/** What a caller wants done at an exchange. */
+export interface WantedOrder {
+  caller: Caller
+  sequence: string
+  body: Record<string, unknown>
+  /** What was answered, each time. */
+  answers: string[]
+  id: string | null
+  /** Why it was refused for good. */
+  refused: string | null
+}
+
+/** Of each workspace, in millionths of a USD: more than all fees of a story. */
+export const PREPAID = 10n ** 15n
+const PREPAID_REFERENCE = '00000000-0000-4000-8000-000000000001'
+/** Those that are asked again at the end. */
+const AGAIN_MAX = 3
+
+/** Callers who trade; of one simulation in six. */
+export class Traders {
+  readonly #world: World
+  readonly #callers: Callers
+  readonly isOn: boolean
+  readonly wanted: WantedOrder[] = []
+  readonly #accounts = new Map<Caller, string>()
+
+  constructor(world: World, callers: Callers) {
+    this.#world = world
+    this.#callers = callers
+    this.isOn = world.chance.below(6) === 5
+    world.hasFees = this.isOn
+  }
+
+  /** Each links an account of its own, with a key of its own. */
+  async begin(): Promise<void> {
+    if (!this.isOn) return
+    const { callers, database } = this.#world
+    for (const { workspaceId } of callers.slice(0, 1)) {
+      await this.#callers.outside('pay in', () =>
+        database.query('select prepaid_adjust($1, $2, $3, 0)', [workspaceId, PREPAID_REFERENCE, String(PREPAID)]))
+    }
+    for (const caller of callers) {
+      const body = { exchange: 'kraken', label: 'main', api_key: `key-${caller.subAccountIndex}`, api_secret: Buffer.from('secret').toString('base64') }
+      const answer = await this.#callers.until(caller, '/dac/v1/exchange-accounts', body).catch((error: unknown) => {
+        // The answer to the first request was not waited for.
+        if (error instanceof Refused && error.code === 'EXCHANGE_ACCOUNT_EXISTS') return error.message
+        throw error
+      })
+      this.#accounts.set(caller, /"id":"([^"]+)"/.exec(answer)?.[1] as string)
+    }
+  }
+
+  /** Orders something, asks again or cancels, as drawn. */
+  act(): void {
+    const { chance } = this.#world
+    const known = this.wanted.filter(({ id }) => id !== null)
+    const what = known.length === 0 ? 0 : chance.below(8)
+    if (what < 5) {
+      const wanted = this.#want()
+      void this.#place(wanted)
+      // Twice at once.
+      if (chance.rarely(300)) void this.#place(wanted)
+      return
+    }
+    const old = chance.of(known)
+    if (what === 5) return void this.#place(old)
+    this.#world.noted('an order was cancelled')
+    this.#callers.until(old.caller, `/dac/v1/orders/${old.id}/cancel`, {}).catch((error: unknown) => {
+      if (!(error instanceof Refused) || error.code !== 'ORDER_FINAL') this.#world.problems.push(`cancelling an order: ${String((error as Error).stack)}`)
+    })
+  }
+
+  #want(): WantedOrder {
+    const { chance, callers } = this.#world
+    const caller = chance.of(callers)
+    const kind = chance.of(['GTC', 'GTC', 'GTC', 'IOC', 'FOK', 'market', 'maker'])
+    const price = String(59_000 + 100 * chance.below(21))
+    const sequence = `order-${this.wanted.length + 1}`
+    const body = {
+      exchange_account: this.#accounts.get(caller), market: 'BTC/USD', side: chance.of(['buy', 'sell']), amount: ((1 + chance.below(400)) / 1000).toFixed(3),
+      sequence_id: sequence, ...(kind === 'market' ? { type: 'market' } : { type: 'limit', price }),
+      ...(kind === 'IOC' || kind === 'FOK' ? { time_in_force: kind } : {}), ...(kind === 'maker' ? { post_only: true } : {}),
+    }
+    const wanted: WantedOrder = { caller, sequence, body, answers: [], id: null, refused: null }
+    this.wanted.push(wanted)
+    this.#world.noted('an order was wanted')
+    return wanted
+  }
+
+  /** Who asks again at the end is answered as before. */
+  again(): void {
+    for (const wanted of this.wanted.slice(0, AGAIN_MAX)) void this.#place(wanted)
+  }
+
+  async #place(wanted: WantedOrder): Promise<void> {
+    try {
+      const answer = await this.#callers.until(wanted.caller, '/dac/v1/orders', wanted.body)
+      wanted.answers.push(answer)
+      wanted.id = (JSON.parse(answer) as { id: string }).id
+    } catch (error) {
+      wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
+    }
+  }
+}
