@@ -65,8 +65,8 @@ try {
   const first = await parts()
   for (let rest = COUNT - 200 - 2 * MEASURED - SPARE; rest > 0; rest -= 5000) {
     await untriggered(
-      `update transactions set state = 'CONFIRMED', status = 'confirmed', next_run_at = null where id in (
-         select id from transactions where next_run_at is not null order by next_run_at limit ${Math.min(rest, 5000)})`)
+      `update transactions set state = 'CONFIRMED', status = 'confirmed', next_run_at = null where (workspace_id, id) in (
+         select workspace_id, id from transactions where next_run_at is not null order by next_run_at limit ${Math.min(rest, 5000)})`)
   }
   const last = await parts()
   report({

@@ -52,26 +52,28 @@ language plpgsql as $$
 declare
   entry bigint;
 begin
-  insert into floor.idempotency (wallet_id, sequence_id, transaction_id, payload_hash, response)
-    values (p_wallet, p_sequence, p_id, p_hash, p_response) on conflict do nothing;
+  insert into floor.idempotency (workspace_id, wallet_id, sequence_id, transaction_id, payload_hash, response)
+    values (p_workspace, p_wallet, p_sequence, p_id, p_hash, p_response) on conflict do nothing;
   if not found then return false; end if;
-  update floor.ledger_accounts set balance = balance - p_amount where id = p_available and balance >= p_amount;
+  update floor.ledger_accounts set balance = balance - p_amount where workspace_id = p_workspace and id = p_available and balance >= p_amount;
   if not found then return false; end if;
-  update floor.ledger_accounts set balance = balance + p_amount where id = p_reserved;
-  insert into floor.ledger_entries (kind, reference) values ('reserve', p_id::text) returning id into entry;
-  insert into floor.ledger_postings (entry_id, account_id, amount) values (entry, p_available, -p_amount), (entry, p_reserved, p_amount);
+  update floor.ledger_accounts set balance = balance + p_amount where workspace_id = p_workspace and id = p_reserved;
+  insert into floor.ledger_entries (workspace_id, kind, reference) values (p_workspace, 'reserve', p_id::text) returning id into entry;
+  insert into floor.ledger_postings (workspace_id, entry_id, account_id, amount)
+    values (p_workspace, entry, p_available, -p_amount), (p_workspace, entry, p_reserved, p_amount);
   insert into floor.transactions (
       id, kind, workspace_id, sub_account_id, wallet_id, asset, network, amount, fee, fee_asset, amount_usd, platform_fee, source_type,
       source_id, destination_type, destination_id, sequence_id, state, status, request, created_at, updated_at, next_run_at)
     values (
       p_id, 'WITHDRAWAL', p_workspace, p_sub_account, p_wallet, 'ETH', 'ETH', p_amount, 0, 'ETH', 1000000, p_fee, 'INTERNAL',
       p_destination, 'EXTERNAL', p_destination, p_sequence, 'CREATED', 'pending', p_request, p_now, p_now, p_now);
-  insert into floor.transaction_states (transaction_id, state, at) values (p_id, 'CREATED', p_now);
+  insert into floor.transaction_states (workspace_id, transaction_id, state, at) values (p_workspace, p_id, 'CREATED', p_now);
   insert into floor.events (workspace_id, sub_account_id, type, payload)
     values (p_workspace, p_sub_account, 'transaction.created', p_response::jsonb);
-  update floor.ledger_accounts set balance = balance - p_fee where id = p_prepaid and balance >= p_fee;
-  update floor.ledger_accounts set balance = balance + p_fee where id = p_prepaid_reserved;
-  insert into floor.ledger_entries (kind, reference) values ('prepaid-reserve', p_id::text) returning id into entry;
-  insert into floor.ledger_postings (entry_id, account_id, amount) values (entry, p_prepaid, -p_fee), (entry, p_prepaid_reserved, p_fee);
+  update floor.ledger_accounts set balance = balance - p_fee where workspace_id = p_workspace and id = p_prepaid and balance >= p_fee;
+  update floor.ledger_accounts set balance = balance + p_fee where workspace_id = p_workspace and id = p_prepaid_reserved;
+  insert into floor.ledger_entries (workspace_id, kind, reference) values (p_workspace, 'prepaid-reserve', p_id::text) returning id into entry;
+  insert into floor.ledger_postings (workspace_id, entry_id, account_id, amount)
+    values (p_workspace, entry, p_prepaid, -p_fee), (p_workspace, entry, p_prepaid_reserved, p_fee);
   return true;
 end $$;
