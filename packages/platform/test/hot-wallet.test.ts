@@ -127,6 +127,8 @@ function watchRuns(stage: FamilyStage): number[] {
   })
   return runs
 }
+/** How many are at hand when the first of them is signed depends on who comes first; that they are signed together does not. */
+const wereTogether = (runs: readonly number[]) => assert.ok(Math.max(...runs) >= 3, runs.join())
 const numbers = async (stage: FamilyStage) => (await stage.database.query<{ nonce: number }>(
   `select c.nonce::int nonce from chain_transactions c join transactions t on t.id = c.transaction_id
    where t.kind = 'WITHDRAWAL' and c.state = 'CONFIRMED' order by c.nonce`)).map(({ nonce }) => nonce)
@@ -141,7 +143,7 @@ test('what waits behind one payment is signed with it; the answer is lost, and o
   // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
   await stage.cancel(ids[3] as string)
   await stage.run()
-  assert.ok(Math.max(...runs) > 4, runs.join())
+  wereTogether(runs)
   for (const [at, id] of ids.entries()) {
     const { state } = await stage.read(id)
     assert.ok(state === 'CONFIRMED' || (at === 3 && state === 'CANCELLED'), `${at} ${state}`)
@@ -158,7 +160,7 @@ test('one in the middle of a run is refused: those before it are signed without 
   await confirmed(stage, ids.filter((_, at) => at !== 4))
   assert.equal((await stage.read(ids[4] as string)).state, 'FAILED')
   assert.deepEqual(await numbers(stage), upTo(8))
-  assert.ok(Math.max(...runs) > 4, runs.join())
+  wereTogether(runs)
 }))
 
 test('the nodes are away: a run waits as one, and goes on when they are back', () => staged(async (stage) => {
@@ -180,10 +182,16 @@ test('one of a run must wait for what time heals: those before it do not wait wi
   const ids = await crowd(stage, 6)
   let poor = ''
   let isShort = true
+  /** How many stand before it in the first run that has several; signed when it is asked for again. */
+  let before = 0
   let signedMeanwhile = 0
   Object.assign(signers, {
     call: async (node: number, method: 'GET' | 'POST', path: string, body: { run?: { purpose: { request: { token: string } } }[]; purpose?: { kind: string; request: { token: string } } }, timeoutMs: number) => {
-      if (poor === '' && (body?.run?.length ?? 0) > 3) poor = body.run?.[3]?.purpose.request.token ?? ''
+      const last = body?.run?.at(-1)
+      if (poor === '' && body.run && last && body.run.length > 1) {
+        poor = last.purpose.request.token
+        before = body.run.length - 1
+      }
       const at = (body?.run ?? []).findIndex(({ purpose }) => purpose.request.token === poor)
       const isAlone = body?.purpose?.kind === 'pay' && body.purpose.request.token === poor
       if (isShort && (at >= 0 || isAlone)) {
@@ -193,12 +201,13 @@ test('one of a run must wait for what time heals: those before it do not wait wi
       return call(node, method, path, body, timeoutMs)
     },
   })
-  for (let turns = 0; turns < 60 && signedMeanwhile < 3; turns++) await stage.turn()
-  assert.equal(signedMeanwhile, 3, 'those before it are signed')
+  const areSigned = () => before > 0 && signedMeanwhile >= before
+  for (let turns = 0; turns < 60 && !areSigned(); turns++) await stage.turn()
+  assert.ok(areSigned(), `those before it are signed: ${signedMeanwhile} of ${before}`)
   isShort = false
   await stage.run()
   await confirmed(stage, ids)
-  assert.ok(Math.max(...runs) >= 3, runs.join())
+  assert.ok(Math.max(...runs) >= 2, runs.join())
 }))
 const numbersSigned = (stage: FamilyStage) => stage.database.query(
   `select 1 from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'WITHDRAWAL' and c.hash is not null`)
