@@ -105,16 +105,16 @@ const queue = (webhook: string, more: Partial<Queue> = {}): Queue => ({
 const nothing = { inFlight: 0, failing: 0, ofWorkspace: new Map<string, number>() }
 
 test('places are shared in turn: a row of table', () => {
-  assert.deepEqual(allot([queue('a')], nothing), [{ webhook: 'a', fresh: PLACES.webhook, again: PLACES.again }])
-  assert.deepEqual(allot([queue('a', { failures: 1 })], nothing), [{ webhook: 'a', fresh: PLACES.failingWebhook, again: PLACES.again }])
-  assert.deepEqual(allot([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [{ webhook: 'a', fresh: 0, again: PLACES.again }])
+  assert.deepEqual(allot([queue('a')], nothing), [{ webhook: 'a', workspace: 'a', fresh: PLACES.webhook, again: PLACES.again }])
+  assert.deepEqual(allot([queue('a', { failures: 1 })], nothing), [{ webhook: 'a', workspace: 'a', fresh: PLACES.failingWebhook, again: PLACES.again }])
+  assert.deepEqual(allot([queue('a', { waits: { fresh: 0, again: 5 } })], nothing), [{ webhook: 'a', workspace: 'a', fresh: 0, again: PLACES.again }])
   assert.deepEqual(allot([queue('a', { inFlight: { fresh: PLACES.webhook, again: PLACES.again } })], nothing), [])
   assert.deepEqual(allot([queue('a')], { ...nothing, inFlight: PLACES.all }), [])
   assert.deepEqual(allot([queue('a')], { ...nothing, ofWorkspace: new Map([['a', PLACES.workspace]]) }), [])
   assert.deepEqual(allot([queue('a', { failures: 3 }), queue('b')], { ...nothing, failing: PLACES.failing }).map(({ webhook }) => webhook), ['b'])
   // One place is left, and goes to the one that has least.
   const last = allot([queue('a', { inFlight: { fresh: 2, again: 0 } }), queue('b')], { ...nothing, inFlight: PLACES.all - 1 })
-  assert.deepEqual(last, [{ webhook: 'b', fresh: 1, again: 0 }])
+  assert.deepEqual(last, [{ webhook: 'b', workspace: 'b', fresh: 1, again: 0 }])
 })
 
 test('whatever waits, no bound is passed, no place is idle that somebody could use, and who works is served whoever fails', () => {

@@ -9,6 +9,7 @@ export const HOT = [
   'wallets', 'wallet_addresses', 'wallet_status_changes', 'ledger_accounts', 'ledger_entries', 'ledger_postings',
   'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
   'invoice_payments', 'invoice_refunds',
+  'events', 'webhooks', 'webhook_deliveries',
 ] as const
 
 /** What is unique over all workspaces, as safety needs it: the statement that asks by one finds it whoever owns it. */
@@ -75,15 +76,19 @@ export const namesWorkspace = ({ text }: Written): boolean => NAMES_WORKSPACE.te
 const SCAN = 'the scan of a network asks of all workspaces, by the network'
 const AUDIT = 'the audit holds the books of all workspaces against the chains'
 const QUEUE = 'a queue of workers, of all workspaces'
+const LOG = 'the log has one order, of all workspaces'
 const OPERATOR = 'the operator’s command names an id, and no workspace, or wants those of all'
 const RECOVERY = 'the nodes’ records are of all workspaces, and name ids and bytes alone'
 const PART = 'by a condition or a row beside it, which names it'
+const ANOTHERS = 'whether an id is another workspace’s: 403'
 const SHOWN = 'metrics and reserves are sums over all workspaces'
 
 /** How many statements of a file name no workspace, and why. */
 export const UNNAMED: Readonly<Record<string, readonly [count: number, why: string]>> = {
   'app/observed/accounts.ts': [1, SHOWN],
+  'app/observed/events.ts': [3, SHOWN],
   'app/observed/queues.ts': [2, SHOWN],
+  'app/platform.ts': [1, 'what a run that was killed holds, of all workspaces'],
   'audit/audit.ts': [8, AUDIT],
   'audit/staking.ts': [2, AUDIT],
   'audit/utxo.ts': [3, AUDIT],
@@ -99,6 +104,8 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'engine/lease.ts': [3, QUEUE],
   'engine/nonce-order.ts': [2, PART],
   'engine/run.ts': [1, QUEUE],
+  'events/forget.ts': [2, 'what is too old is forgotten, of all workspaces'],
+  'events/publish.ts': [4, LOG],
   'families/cardano/estimate.ts': [1, 'the chain knows an address alone: whose it is stands in chain_addresses'],
   'families/coins/previous.ts': [1, 'the chain knows a hash alone, which is unique over all workspaces'],
   'families/tagged/prepare.ts': [1, 'two creations of one account exclude each other, whosever they are'],
@@ -106,7 +113,9 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'gas-tanks/shared-fuel.ts': [2, PART],
   'gas-tanks/watch-tanks.ts': [1, QUEUE],
   'invoices/mempool.ts': [1, SCAN],
+  'ledger/feed.ts': [1, LOG],
   'operator/aml-release.ts': [1, OPERATOR],
+  'operator/events.ts': [1, OPERATOR],
   'operator/gas-tanks.ts': [1, OPERATOR],
   'operator/suspense.ts': [2, OPERATOR],
   'operator/sweeps.ts': [2, OPERATOR],
@@ -120,7 +129,10 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'reserves/books.ts': [5, SHOWN],
   'reserves/chains.ts': [1, SHOWN],
   'staking/watch-releasable.ts': [2, QUEUE],
-  'transactions/find-transaction.ts': [1, 'whether an id is another workspace’s: 403'],
+  'transactions/find-transaction.ts': [1, ANOTHERS],
+  'webhooks/delivery.ts': [1, ANOTHERS],
+  'webhooks/queues.ts': [5, QUEUE],
+  'webhooks/webhook.ts': [1, ANOTHERS],
 }
 
 /** A node of a plan, as EXPLAIN tells it. */

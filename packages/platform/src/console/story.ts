@@ -79,12 +79,12 @@ export const readStory = panelEndpoint({
            union select fuel_id from fuel_parts where workspace_id = $3 and transaction_id = $1)
          order by created_at, id limit $2`, [row.id, ROWS_MAX, row.workspace_id]),
       database.query<{ id: string; type: string; at: Date }>(
-        `select uid id, type, created_at at from events where object = $1 and workspace_id = $2 order by position limit $3`,
+        `select uid id, type, created_at at from events where workspace_id = $2 and object = $1 order by position limit $3`,
         [row.id, caller.workspaceId, ROWS_MAX]),
     ])
     const deliveries = await database.query(
       `select d.id, d.webhook_id webhook, d.type event, d.status, d.tries attempts, d.created_at at
-       from webhooks w join webhook_deliveries d on d.webhook_id = w.id and d.event_uid = any($1)
+       from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
        where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
       [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX])
     const shown = presentTransaction(row, registry)

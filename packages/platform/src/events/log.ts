@@ -48,7 +48,7 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function positionOf(database: Queryable, caller: Caller, after: string, field: string): Promise<string> {
   if (!UUID.test(after)) throw new ApiError('INVALID_REQUEST', `${field}: must be the id of an event`, { field })
   const row = await database.one<{ position: string }>(
-    `select position::text from events where uid = $1 and position is not null and ${VISIBLE('$2', '$3')}`,
+    `select position::text from events where workspace_id = $2 and ${VISIBLE('$3')} and uid = $1 and position is not null`,
     [after, caller.workspaceId, caller.subAccountId])
   if (row) return row.position
   throw new ApiError(
@@ -58,9 +58,8 @@ export async function positionOf(database: Queryable, caller: Caller, after: str
     { field })
 }
 
-/** A key sees the events of its own sub-account, and those that concern its whole workspace. */
-const VISIBLE = (workspace: string, subAccount: string): string =>
-  `workspace_id = ${workspace} and (sub_account_id is null or sub_account_id = ${subAccount})`
+/** Of its workspace's events a key sees those of its own sub-account, and those that concern the whole workspace. */
+const VISIBLE = (subAccount: string): string => `(sub_account_id is null or sub_account_id = ${subAccount})`
 
 /** Where the log ends now; everything up to there is committed. */
 export async function endOfLog(database: Queryable): Promise<string> {
@@ -76,7 +75,7 @@ export async function readLog(database: Queryable, caller: Caller, o: {
 }): Promise<(Told & { position: string })[]> {
   return database.query(
     `select uid, type, created_at, object, version::text, payload::text, position::text from events
-     where ${VISIBLE('$1', '$2')} and position > $3 and position <= $4 and ($5::text[] is null or type = any($5))
+     where workspace_id = $1 and ${VISIBLE('$2')} and position > $3 and position <= $4 and ($5::text[] is null or type = any($5))
      order by events.position limit $6`,
     [caller.workspaceId, caller.subAccountId, o.after, o.upTo, o.types, o.limit])
 }

@@ -78,9 +78,10 @@ async function batch(services: Services, write: Distributor['write'], limit: num
     const events = await numbered(tx, rows)
     await tx.query(
       `update events e set position = n.position, object = n.object, version = n.version
-       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[]) n (id, position, object, version) where e.id = n.id`,
+       from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[], $5::uuid[]) n (id, position, object, version, workspace)
+       where e.workspace_id = n.workspace and e.id = n.id`,
       [events.map(({ id }) => id), events.map(({ position }) => position), events.map(({ object }) => object),
-        events.map(({ version }) => version)])
+        events.map(({ version }) => version), events.map(({ workspaceId }) => workspaceId)])
     await write(services, tx, events)
     return rows.length
   })

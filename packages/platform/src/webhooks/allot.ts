@@ -16,7 +16,7 @@ export interface Queue {
 }
 
 /** How many first and later tries of a webhook may begin now. */
-export interface Share { webhook: string; fresh: number; again: number }
+export interface Share { webhook: string; workspace: string; fresh: number; again: number }
 
 /**
  * Shares the free places among the webhooks that wait for them, one each in turn, those with the least under way first. Later
@@ -30,7 +30,7 @@ export function allot(
   let freeFailing = PLACES.failing - o.failing
   const used = new Map(o.ofWorkspace)
   const entries = [...queues].sort((a, b) => underWay(a) - underWay(b) || (a.webhook < b.webhook ? -1 : 1))
-    .map((queue) => ({ queue, share: { webhook: queue.webhook, fresh: 0, again: 0 } }))
+    .map((queue) => ({ queue, share: { webhook: queue.webhook, workspace: queue.workspace, fresh: 0, again: 0 } }))
   for (let isMore = true; isMore;) {
     isMore = false
     for (const { queue, share } of entries) {

@@ -25,8 +25,8 @@ export const changeWebhook = endpoint({
       if (isEnabled) {
         await tx.query(
           `update webhook_deliveries set status = 'failed', next_at = null, updated_at = $2
-           where webhook_id = $1 and status = 'pending' and created_at < $3`,
-          [id, now, new Date(now.getTime() - GIVEN_UP_AFTER_MS)])
+           where workspace_id = $4 and webhook_id = $1 and status = 'pending' and created_at < $3`,
+          [id, now, new Date(now.getTime() - GIVEN_UP_AFTER_MS), caller.workspaceId])
       }
       return tx.one<WebhookRow>(
         `update webhooks set url = coalesce($2, url), events = coalesce($3, events), description = coalesce($4, description),
@@ -35,8 +35,9 @@ export const changeWebhook = endpoint({
            after_event = case when $6 then ${LAST_EVENT} else after_event end,
            disabled_at = case when $6 then null when $7 then $8 else disabled_at end,
            disabled_reason = case when $6 then null when $7 then 'by request' else disabled_reason end, updated_at = $8
-         where id = $1 returning *`,
-        [id, body.url ?? null, body.events ?? null, body.description ?? null, body.format ?? null, isEnabled, isDisabled, now])
+         where workspace_id = $9 and id = $1 returning *`,
+        [id, body.url ?? null, body.events ?? null, body.description ?? null, body.format ?? null, isEnabled, isDisabled, now,
+          caller.workspaceId])
     })
     services.webhooks.due.ring()
     return { body: presentWebhook(row as WebhookRow, services.environment.now()) }

@@ -25,9 +25,9 @@ export const createWebhook = endpoint({
     return services.database.transaction(async (tx) => {
       await tx.query('select 1 from sub_accounts where id = $1 for update', [caller.subAccountId])
       const now = tx.now()
-      const others = await tx.query<WebhookRow>('select * from webhooks where sub_account_id = $1 and invoice_origin is null', [
-        caller.subAccountId,
-      ])
+      const others = await tx.query<WebhookRow>(
+        'select * from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is null',
+        [caller.subAccountId, caller.workspaceId])
       const same = others.find((each) => each.url === body.url && each.format === format && each.description === description
         && each.events.join() === body.events.join() && (each.disabled_at !== null) === disabled
         && now.getTime() - each.created_at.getTime() < SHOWN_AGAIN_MS && each.updated_at.getTime() === each.created_at.getTime())

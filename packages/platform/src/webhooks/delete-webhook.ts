@@ -11,7 +11,7 @@ export const deleteWebhook = endpoint({
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {
     const { id } = await findWebhook(services.database, caller, params.id)
-    await services.database.query('delete from webhooks where id = $1', [id])
+    await services.database.query('delete from webhooks where workspace_id = $2 and id = $1', [id, caller.workspaceId])
     return { body: { id, deleted: true } }
   },
 })

@@ -94,13 +94,14 @@ export async function attempt(services: Services, delivery: Claimed, signal: Abo
 const MORE = `(select coalesce(jsonb_agg(a order by n), '[]') from (
   select a, n from jsonb_array_elements(attempts || $3::jsonb) with ordinality t (a, n) order by n desc limit ${SHOWN_MAX}) latest)`
 
-async function delivered(database: Queryable, { id, lease_token: token }: Claimed, shown: object): Promise<void> {
+async function delivered(database: Queryable, { id, lease_token: token, workspace_id: workspace }: Claimed, shown: object): Promise<void> {
   await database.query(
     `with done as (
        update webhook_deliveries set status = 'delivered', attempts = ${MORE}, next_at = null, lease_token = null, updated_at = $4
-       where id = $1 and lease_token = $2 returning webhook_id
-     ) update webhooks set failures = 0, paused_until = null where failures > 0 and id in (select webhook_id from done)`,
-    [id, token, JSON.stringify([shown]), database.now()])
+       where workspace_id = $5 and id = $1 and lease_token = $2 returning webhook_id
+     ) update webhooks set failures = 0, paused_until = null
+       where workspace_id = $5 and failures > 0 and id in (select webhook_id from done)`,
+    [id, token, JSON.stringify([shown]), database.now(), workspace])
 }
 
 /** Another try later, or none; and the webhook is disabled where it is gone, or fails again and again. */
@@ -112,34 +113,37 @@ async function failed(services: Services, tx: Queryable, delivery: Claimed, show
   const written = await tx.query(
     `update webhook_deliveries set attempts = ${MORE}, tries_left = $4, next_at = $5, lease_token = null, updated_at = $6,
        status = case when $5::timestamptz is null then 'failed' else 'pending' end
-     where id = $1 and lease_token = $2 returning 1`,
-    [delivery.id, delivery.lease_token, JSON.stringify([shown]), left, next, now])
+     where workspace_id = $7 and id = $1 and lease_token = $2 returning 1`,
+    [delivery.id, delivery.lease_token, JSON.stringify([shown]), left, next, now, delivery.workspace_id])
   // Another has taken it in the meantime, and counts.
   if (written.length === 0) return
-  const hook = await tx.one<{ failures: number; disabled_at: Date | null; workspace_id: string; sub_account_id: string; url: string }>(
-    `update webhooks set failures = failures + 1 where id = $1 returning failures, disabled_at, workspace_id, sub_account_id, url`,
-    [delivery.webhook_id])
+  const { webhook_id: id, workspace_id: workspace } = delivery
+  const hook = await tx.one<{ failures: number; disabled_at: Date | null; sub_account_id: string; url: string }>(
+    `update webhooks set failures = failures + 1 where workspace_id = $2 and id = $1
+     returning failures, disabled_at, sub_account_id, url`, [id, workspace])
   if (!hook) return
   const pauseMs = pauseAfter(hook.failures)
   if (pauseMs > 0) {
-    await tx.query('update webhooks set paused_until = $2 where id = $1', [delivery.webhook_id, new Date(now.getTime() + pauseMs)])
+    await tx.query('update webhooks set paused_until = $2 where workspace_id = $3 and id = $1', [
+      id, new Date(now.getTime() + pauseMs), workspace,
+    ])
   }
   const reason = answer.status === GONE ? 'it answered 410, which is: gone for good'
     : hook.failures >= FAILURES_MAX ? `${hook.failures} tries in a row failed; the last one ${answer.error ?? ''}` : null
   if (reason === null || hook.disabled_at !== null) return
-  await tx.query('update webhooks set disabled_at = $2, disabled_reason = $3, updated_at = $2 where id = $1', [
-    delivery.webhook_id, now, reason,
+  await tx.query('update webhooks set disabled_at = $2, disabled_reason = $3, updated_at = $2 where workspace_id = $4 and id = $1', [
+    id, now, reason, workspace,
   ])
-  await emit(tx, hook.workspace_id, hook.sub_account_id, 'webhook.disabled', JSON.stringify({
-    id: delivery.webhook_id, url: hook.url, reason, failures: hook.failures, disabled_at: now.toISOString(),
+  await emit(tx, workspace, hook.sub_account_id, 'webhook.disabled', JSON.stringify({
+    id, url: hook.url, reason, failures: hook.failures, disabled_at: now.toISOString(),
   }))
-  services.log.warn({ webhook: delivery.webhook_id, reason }, 'a webhook was disabled')
+  services.log.warn({ webhook: id, reason }, 'a webhook was disabled')
 }
 
 /** Gives a delivery back that was not tried to its end. */
-async function release(database: Queryable, { id, lease_token: token }: Claimed, waitMs: number): Promise<void> {
+async function release(database: Queryable, { id, lease_token: token, workspace_id: workspace }: Claimed, waitMs: number): Promise<void> {
   const now = database.now()
   await database.query(
-    'update webhook_deliveries set next_at = $3, lease_token = null, updated_at = $4 where id = $1 and lease_token = $2',
-    [id, token, new Date(now.getTime() + waitMs), now])
+    `update webhook_deliveries set next_at = $3, lease_token = null, updated_at = $4
+     where workspace_id = $5 and id = $1 and lease_token = $2`, [id, token, new Date(now.getTime() + waitMs), now, workspace])
 }

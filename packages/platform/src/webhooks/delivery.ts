@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { findWebhook, isUuid } from './webhook.ts'
+import { anothers, findWebhook, isUuid } from './webhook.ts'
 
 export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed'] as const
 
@@ -49,7 +49,8 @@ export async function findDelivery(tx: Queryable, caller: Caller, webhook: strin
   const id = given.toLowerCase()
   if (webhook !== null) await findWebhook(tx, caller, webhook)
   if (!isUuid(id)) throw missing()
-  const row = await tx.one<DeliveryRow>('select * from webhook_deliveries where id = $1', [id])
+  const row = await tx.one<DeliveryRow>('select * from webhook_deliveries where workspace_id = $2 and id = $1', [id, caller.workspaceId])
+  if (!row && webhook === null && await tx.one('select 1 from webhook_deliveries where id::text = $1', [id])) throw anothers()
   if (!row || (webhook !== null && row.webhook_id !== webhook.toLowerCase())) throw missing()
   await findWebhook(tx, caller, row.webhook_id)
   return row

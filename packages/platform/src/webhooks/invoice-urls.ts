@@ -43,8 +43,9 @@ export async function invoiceReceivers(
 async function readReceivers(tx: Queryable, addressed: readonly Addressed[]): Promise<Map<string, InvoiceReceiver | null>> {
   const rows = await tx.query<InvoiceReceiver & { sub_account_id: string; invoice_origin: string }>(
     `select id, format, disabled_at, sub_account_id, invoice_origin from webhooks
-     where sub_account_id = any($1) and invoice_origin = any($2) for key share`,
-    [[...new Set(addressed.map(({ subAccountId }) => subAccountId))], [...new Set(addressed.map(({ origin }) => origin))]])
+     where workspace_id = any($3) and sub_account_id = any($1) and invoice_origin = any($2) for key share`,
+    [[...new Set(addressed.map(({ subAccountId }) => subAccountId))], [...new Set(addressed.map(({ origin }) => origin))],
+      [...new Set(addressed.map(({ event }) => event.workspaceId))]])
   return new Map(rows.map((row) => [keyOf(row.sub_account_id, row.invoice_origin), row]))
 }
 
@@ -52,7 +53,8 @@ async function makeReceiver(
   services: Services, tx: Queryable, { event, subAccountId, origin }: Addressed
 ): Promise<InvoiceReceiver | null> {
   const { count } = await tx.one<{ count: string }>(
-    'select count(*)::text count from webhooks where sub_account_id = $1 and invoice_origin is not null', [subAccountId],
+    'select count(*)::text count from webhooks where workspace_id = $2 and sub_account_id = $1 and invoice_origin is not null',
+    [subAccountId, event.workspaceId],
   ) as { count: string }
   if (Number(count) >= ORIGINS_MAX) {
     const where = { sub_account: subAccountId, origin }

@@ -16,8 +16,8 @@ export const listDeliveries = endpoint({
   response: z.object({ data: z.array(deliveryShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services: { database }, caller, params, query: { status, type, page, limit } }) {
     const { id } = await findWebhook(database, caller, params.id)
-    const values: unknown[] = [id]
-    const conditions = ['webhook_id = $1']
+    const values: unknown[] = [id, caller.workspaceId]
+    const conditions = ['workspace_id = $2 and webhook_id = $1']
     if (status !== undefined) conditions.push(`status = $${values.push(status)}`)
     if (type) conditions.push(`type = any($${values.push(type)}::text[])`)
     const { rows, total } = await readList<DeliveryRow>(database, {

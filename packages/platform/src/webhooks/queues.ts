@@ -21,11 +21,14 @@ const UNDER_WAY = `select d.webhook_id, d.workspace_id,
  * the index of objects answers at once; a join would be planned over everything that waits.
  */
 const IS_FRESH = `d.status = 'pending' and d.tries = 0 and d.position = (
-  select e.position from webhook_deliveries e where e.webhook_id = d.webhook_id and e.object = d.object
+  select e.position from webhook_deliveries e where e.workspace_id = d.workspace_id and e.webhook_id = d.webhook_id and e.object = d.object
     and e.status = 'pending' and e.tries <= 1 and (e.tries = 0 or e.lease_token is not null) order by e.position limit 1)`
 
 /** Later tries that are due; `next_at` of one under way is the end of its lease. */
 const IS_DUE = `d.status = 'pending' and d.tries > 0 and d.next_at <= $1`
+
+/** Deliveries `d` of a webhook `r`. */
+const OF_ROOM = 'd.workspace_id = r.workspace_id and d.webhook_id = r.id'
 
 /** Whether anything waits at all, now or for its time, in SQL. */
 export const MAY_BE_DUE = `exists (select 1 from webhook_deliveries where status = 'pending')`
@@ -37,23 +40,25 @@ export async function readQueues(database: Queryable): Promise<{ queues: Queue[]
     fresh_waits: number; again_waits: number
   }>(
     `with recursive waiting as (
-       (select webhook_id from webhook_deliveries where status = 'pending' order by webhook_id limit 1)
+       (select workspace_id, webhook_id from webhook_deliveries where status = 'pending' order by workspace_id, webhook_id limit 1)
        union all
-       select (select d.webhook_id from webhook_deliveries d where d.status = 'pending' and d.webhook_id > w.webhook_id
-         order by d.webhook_id limit 1)
-       from waiting w where w.webhook_id is not null
+       select next.workspace_id, next.webhook_id from waiting w cross join lateral (
+         select d.workspace_id, d.webhook_id from webhook_deliveries d
+         where d.status = 'pending' and (d.workspace_id, d.webhook_id) > (w.workspace_id, w.webhook_id)
+         order by d.workspace_id, d.webhook_id limit 1) next
      ), busy as materialized (${UNDER_WAY}), some_room as (
        select w.id, w.workspace_id, w.failures, coalesce(b.fresh, 0) fresh, coalesce(b.again, 0) again,
          (select coalesce(sum(o.fresh + o.again), 0) from busy o where o.workspace_id = w.workspace_id) whole
-       from waiting join webhooks w on w.id = waiting.webhook_id left join busy b on b.webhook_id = w.id
+       from waiting join webhooks w on w.workspace_id = waiting.workspace_id and w.id = waiting.webhook_id
+         left join busy b on b.webhook_id = w.id
        where w.disabled_at is null and (w.paused_until is null or w.paused_until <= $1)
      )
      select r.id, r.workspace_id, r.failures, r.fresh::int, r.again::int, r.whole::int,
        case when r.fresh >= case when r.failures > 0 then $4::int else $2::int end then 0 else (
-         select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = r.id and ${IS_FRESH} limit $2::int) few
+         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_FRESH} limit $2::int) few
        ) end::int fresh_waits,
        case when r.again >= $3::int then 0 else (
-         select count(*) from (select 1 from webhook_deliveries d where d.webhook_id = r.id and ${IS_DUE} limit $3::int) few
+         select count(*) from (select 1 from webhook_deliveries d where ${OF_ROOM} and ${IS_DUE} limit $3::int) few
        ) end::int again_waits
      from some_room r where r.whole < $5::int`,
     [database.now(), PLACES.webhook, PLACES.again, PLACES.failingWebhook, PLACES.workspace])
@@ -76,13 +81,14 @@ export async function claim(database: Queryable, shares: readonly Share[], token
   const take = (lane: 'fresh' | 'again', which: string, order: string) => database.query<Claimed>(
     `update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
      from (
-       select c.id from unnest($3::uuid[], $4::int[]) share (webhook, places) cross join lateral (
-         select d.id from webhook_deliveries d where d.webhook_id = share.webhook and ${which}
+       select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace, webhook, places) cross join lateral (
+         select d.id from webhook_deliveries d where d.workspace_id = share.workspace and d.webhook_id = share.webhook and ${which}
          order by ${order} limit share.places for update skip locked
        ) c
-     ) mine, webhooks w where d.id = mine.id and w.id = d.webhook_id and w.disabled_at is null
+     ) mine, webhooks w where d.workspace_id = mine.workspace and d.id = mine.id
+       and w.workspace_id = mine.workspace and w.id = d.webhook_id and w.disabled_at is null
      returning ${TAKEN}`,
-    [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token])
+    [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token, shares.map(({ workspace }) => workspace)])
   const [fresh, again] = await Promise.all([
     shares.some((share) => share.fresh > 0) ? take('fresh', IS_FRESH, 'd.position') : [],
     shares.some((share) => share.again > 0) ? take('again', IS_DUE, 'd.next_at, d.position') : [],
@@ -91,13 +97,14 @@ export async function claim(database: Queryable, shares: readonly Share[], token
 }
 
 /** Takes one delivery to be tried now, whatever its turn; null where it is under way, or too much of its webhook is. */
-export async function claimOne(database: Queryable, id: string, token: string): Promise<Claimed | null> {
+export async function claimOne(database: Queryable, workspace: string, id: string, token: string): Promise<Claimed | null> {
   const now = database.now()
   return await database.one<Claimed>(
     `update webhook_deliveries d set tries = d.tries + 1, lease_token = $3, next_at = $4, updated_at = $1
-     from webhooks w where d.id = $2 and w.id = d.webhook_id and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
+     from webhooks w where d.workspace_id = $6 and d.id = $2 and w.workspace_id = $6 and w.id = d.webhook_id
+       and d.status = 'pending' and (d.lease_token is null or d.next_at <= $1)
        and (select count(*) from webhook_deliveries o
-         where o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
+         where o.workspace_id = $6 and o.webhook_id = d.webhook_id and o.lease_token is not null and o.next_at > $1) < $5
      returning ${TAKEN}`,
-    [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook]) ?? null
+    [now, id, token, new Date(now.getTime() + LEASE_MS), PLACES.webhook, workspace]) ?? null
 }

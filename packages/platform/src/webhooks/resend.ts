@@ -17,7 +17,7 @@ async function resend(services: Services, caller: Caller, webhook: string | null
   const row = await database.one<DeliveryRow>(
     `update webhook_deliveries set status = 'pending', next_at = $2, updated_at = $2, tries = greatest(tries, 1),
        tries_left = case when status = 'pending' then tries_left else 1 end
-     where id = $1 and lease_token is null returning *`, [known.id, database.now()])
+     where workspace_id = $3 and id = $1 and lease_token is null returning *`, [known.id, database.now(), caller.workspaceId])
   services.webhooks.due.ring()
   return { body: presentDelivery(row ?? await findDelivery(database, caller, webhook, given)) }
 }

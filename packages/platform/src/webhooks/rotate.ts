@@ -34,8 +34,9 @@ export const rotateWebhook = endpoint({
       const { secret, sealed } = makeSecret(services, row.id)
       const changed = await tx.one<WebhookRow>(
         `update webhooks set sealed_previous_secret = case when $3::timestamptz is null then null else sealed_secret end,
-           previous_until = $3, sealed_secret = $2, secret_made_at = $4, updated_at = $4 where id = $1 returning *`,
-        [row.id, sealed, overlapS === 0 ? null : new Date(now.getTime() + overlapS * 1000), now]) as WebhookRow
+           previous_until = $3, sealed_secret = $2, secret_made_at = $4, updated_at = $4
+         where workspace_id = $5 and id = $1 returning *`,
+        [row.id, sealed, overlapS === 0 ? null : new Date(now.getTime() + overlapS * 1000), now, caller.workspaceId]) as WebhookRow
       return { body: { ...presentWebhook(changed, now.getTime()), secret } }
     })
   },

@@ -22,11 +22,13 @@ export const testWebhook = endpoint({
     const { database, environment } = services
     const { id, url } = await findWebhook(database, caller, params.id)
     const before = await database.one<{ id: string }>(
-      `select coalesce(max(position), 0)::text id from webhook_deliveries where webhook_id = $1 and type = 'webhook.test'`, [id])
+      `select coalesce(max(position), 0)::text id from webhook_deliveries
+       where workspace_id = $2 and webhook_id = $1 and type = 'webhook.test'`, [id, caller.workspaceId])
     await emit(database, caller.workspaceId, caller.subAccountId, 'webhook.test', JSON.stringify({ id, url }))
     const find = () => database.one<DeliveryRow>(
-      `select * from webhook_deliveries where webhook_id = $1 and type = 'webhook.test' and position > $2 order by position limit 1`,
-      [id, before?.id ?? '0'])
+      `select * from webhook_deliveries where workspace_id = $3 and webhook_id = $1 and type = 'webhook.test' and position > $2
+       order by position limit 1`,
+      [id, before?.id ?? '0', caller.workspaceId])
     let made = await find()
     for (let round = 0; !made && round < ROUNDS_MAX; round++) {
       await publish(services, distributor)
@@ -34,9 +36,10 @@ export const testWebhook = endpoint({
     }
     const busy = () => new ApiError('UNAVAILABLE', 'id: too much waits for this webhook; the test is sent in its turn', { field: 'id' })
     if (!made) throw busy()
-    const claimed = await claimOne(database, made.id, environment.uuid())
+    const claimed = await claimOne(database, caller.workspaceId, made.id, environment.uuid())
     if (claimed) await attempt(services, claimed, new AbortController().signal)
-    const row = await database.one<DeliveryRow>('select * from webhook_deliveries where id = $1', [made.id])
+    const row = await database.one<DeliveryRow>(
+      'select * from webhook_deliveries where workspace_id = $2 and id = $1', [made.id, caller.workspaceId])
     if (!row) throw new ApiError('NOT_FOUND', 'id: the webhook was deleted', { field: 'id' })
     return { body: presentDelivery(row) }
   },

@@ -83,6 +83,9 @@ export function checkUrl(services: Services, given: string, field = 'url'): void
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export const isUuid = (text: string): boolean => UUID.test(text)
 
+/** What is answered where an id is another workspace's. */
+export const anothers = (): ApiError => new ApiError('FORBIDDEN', 'id: the webhook belongs to another workspace', { field: 'id' })
+
 /**
  * A webhook of the caller's sub-account.
  * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
@@ -91,11 +94,10 @@ export async function findWebhook(database: Queryable, caller: Caller, given: st
   const missing = () => new ApiError('NOT_FOUND', `id: there is no webhook ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
   const id = given.toLowerCase()
   if (!isUuid(id)) throw missing()
-  const row = await database.one<WebhookRow>(`select * from webhooks where id = $1${locked ? ' for update' : ''}`, [id])
-  if (!row) throw missing()
-  if (row.workspace_id !== caller.workspaceId)
-    throw new ApiError('FORBIDDEN', 'id: the webhook belongs to another workspace', { field: 'id' })
-  if (row.sub_account_id !== caller.subAccountId) throw missing()
+  const row = await database.one<WebhookRow>(
+    `select * from webhooks where workspace_id = $2 and id = $1${locked ? ' for update' : ''}`, [id, caller.workspaceId])
+  if (!row && await database.one('select 1 from webhooks where id::text = $1', [id])) throw anothers()
+  if (!row || row.sub_account_id !== caller.subAccountId) throw missing()
   return row
 }
 

@@ -10,8 +10,8 @@ const DISTURBS = /^(a process|all connections)/
 export async function wrongInEvents(world: World): Promise<string[]> {
   const problems: string[] = []
   const isDisturbed = [...world.faults.keys()].some((kind) => DISTURBS.test(kind))
-  const hooks = await world.database.query<{ url: string; sub_account_id: string; after_event: string; disabled_at: Date | null }>(
-    'select url, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null')
+  const hooks = await world.database.query<{ url: string; workspace_id: string; sub_account_id: string; after_event: string; disabled_at: Date | null }>(
+    'select url, workspace_id, sub_account_id, after_event::text, disabled_at from webhooks where invoice_origin is null')
   for (const hook of hooks) {
     const received = world.outside.received.filter(({ webhook }) => webhook === hook.url)
     const seen = new Set<string>()
@@ -25,8 +25,9 @@ export async function wrongInEvents(world: World): Promise<string[]> {
     }
     if (hook.disabled_at !== null) continue
     const missing = await world.database.query<{ uid: string; type: string }>(
-      `select uid, type from events where (sub_account_id = $1 or sub_account_id is null) and id > $2 and not (uid = any($3))`,
-      [hook.sub_account_id, hook.after_event, taken])
+      `select uid, type from events
+       where workspace_id = $4 and (sub_account_id = $1 or sub_account_id is null) and id > $2 and not (uid = any($3))`,
+      [hook.sub_account_id, hook.after_event, taken, hook.workspace_id])
     if (missing.length > 0) problems.push(`events that nobody was told of: ${JSON.stringify(missing).slice(0, 500)}`)
   }
   return problems

@@ -10,7 +10,8 @@ export async function lookAtEvents({ database, metrics, environment }: Services)
       `select count(*)::text, extract(epoch from $1::timestamptz - min(created_at))::text age_s from events where position is null`, [now]),
     database.one<Waiting>(
       `select count(*)::text, extract(epoch from $1::timestamptz - min(d.created_at) filter (where w.disabled_at is null))::text age_s
-       from webhook_deliveries d join webhooks w on w.id = d.webhook_id where d.status = 'pending'`, [now]),
+       from webhook_deliveries d join webhooks w on w.workspace_id = d.workspace_id and w.id = d.webhook_id
+       where d.status = 'pending'`, [now]),
     database.one<{ count: string }>('select count(*)::text from webhooks where disabled_at is not null'),
   ])
   metrics.eventsWaiting.set(Number(events?.count))
