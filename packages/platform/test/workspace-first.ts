@@ -9,11 +9,13 @@ export const HOT = [
   'wallets', 'wallet_addresses', 'wallet_status_changes', 'ledger_accounts', 'ledger_entries', 'ledger_postings',
   'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
   'invoice_payments', 'invoice_refunds',
+  'orders', 'order_fills', 'conversions', 'exchange_transfers',
 ] as const
 
 /** What is unique over all workspaces, as safety needs it: the statement that asks by one finds it whoever owns it. */
 export const GLOBAL = [
   'chain_addresses_pkey', 'chain_transactions_nonce', 'chain_transactions_hash', 'deposits_identity', 'utxos_coin', 'wallet_addresses_tag',
+  'orders_client_id_key', 'exchange_transfers_client_id_key',
 ] as const
 
 const SRC = join(import.meta.dirname, '../src')
@@ -83,7 +85,8 @@ const SHOWN = 'metrics and reserves are sums over all workspaces'
 /** How many statements of a file name no workspace, and why. */
 export const UNNAMED: Readonly<Record<string, readonly [count: number, why: string]>> = {
   'app/observed/accounts.ts': [1, SHOWN],
-  'app/observed/queues.ts': [2, SHOWN],
+  'app/housekeeping.ts': [1, 'what was quoted and nobody ordered is forgotten, of all workspaces'],
+  'app/observed/queues.ts': [3, SHOWN],
   'audit/audit.ts': [8, AUDIT],
   'audit/staking.ts': [2, AUDIT],
   'audit/utxo.ts': [3, AUDIT],

@@ -28,8 +28,8 @@ export const listInvoices = endpoint({
   async handler({ services, caller, query }) {
     assertKnownAsset(services, query.asset)
     const { page, limit } = query
-    const values: unknown[] = [caller.subAccountId]
-    const conditions = ['sub_account_id = $1']
+    const values: unknown[] = [caller.subAccountId, caller.workspaceId]
+    const conditions = ['workspace_id = $2 and sub_account_id = $1']
     const where = (value: unknown, condition: (at: string) => string): void => {
       if (value === undefined) return
       values.push(value)
