@@ -9,13 +9,13 @@ export const HOT = [
   'wallets', 'wallet_addresses', 'wallet_status_changes', 'ledger_accounts', 'ledger_entries', 'ledger_postings',
   'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
   'invoice_payments', 'invoice_refunds',
-  'orders', 'order_fills', 'conversions', 'exchange_transfers',
+  'orders', 'order_fills', 'conversions', 'exchange_transfers', 'invoices', 'invoice_offers', 'invoice_mempool',
 ] as const
 
 /** What is unique over all workspaces, as safety needs it: the statement that asks by one finds it whoever owns it. */
 export const GLOBAL = [
   'chain_addresses_pkey', 'chain_transactions_nonce', 'chain_transactions_hash', 'deposits_identity', 'utxos_coin', 'wallet_addresses_tag',
-  'orders_client_id_key', 'exchange_transfers_client_id_key',
+  'orders_client_id_key', 'exchange_transfers_client_id_key', 'invoice_offers_place', 'invoices_public',
 ] as const
 
 const SRC = join(import.meta.dirname, '../src')
@@ -79,6 +79,7 @@ const AUDIT = 'the audit holds the books of all workspaces against the chains'
 const QUEUE = 'a queue of workers, of all workspaces'
 const OPERATOR = 'the operator’s command names an id, and no workspace, or wants those of all'
 const RECOVERY = 'the nodes’ records are of all workspaces, and name ids and bytes alone'
+const PAYER = 'a payer knows an invoice by its id alone, which nobody guesses'
 const PART = 'by a condition or a row beside it, which names it'
 const SHOWN = 'metrics and reserves are sums over all workspaces'
 
@@ -108,7 +109,10 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'gas-tanks/ensure-tank.ts': [1, PART],
   'gas-tanks/shared-fuel.ts': [2, PART],
   'gas-tanks/watch-tanks.ts': [1, QUEUE],
-  'invoices/mempool.ts': [1, SCAN],
+  'invoices/frame-ancestors.ts': [1, PAYER],
+  'invoices/invoice.ts': [1, PAYER],
+  'invoices/loop.ts': [3, QUEUE],
+  'invoices/mempool.ts': [4, SCAN],
   'operator/aml-release.ts': [1, OPERATOR],
   'operator/gas-tanks.ts': [1, OPERATOR],
   'operator/suspense.ts': [2, OPERATOR],

@@ -38,7 +38,8 @@ export const listInvoices = endpoint({
     where(query.status, (at) => `status = ${at}`)
     where(query.exception, (at) => `exception = ${at}`)
     where(query.order_id, (at) => `order_id = ${at}`)
-    where(query.asset, (at) => `exists (select 1 from invoice_offers o where o.invoice_id = invoices.id and o.asset = ${at})`)
+    where(query.asset, (at) => (
+      `exists (select 1 from invoice_offers o where o.workspace_id = $2 and o.invoice_id = invoices.id and o.asset = ${at})`))
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')

@@ -185,7 +185,8 @@ async function waitFor(services: Services, row: OrderRow, error: VenueError): Pr
 
 /** Locks an order's row. @throws LeaseLost */
 async function lockHeld(tx: Queryable, { id, lease_token: token, workspace_id: workspace }: OrderRow): Promise<void> {
-  const held = await tx.one('select 1 from orders where workspace_id = $3 and id = $1 and lease_token = $2 for update', [id, token, workspace])
+  const held = await tx.one(
+    'select 1 from orders where workspace_id = $3 and id = $1 and lease_token = $2 for update', [id, token, workspace])
   if (!held) throw new LeaseLost(id)
 }
 
