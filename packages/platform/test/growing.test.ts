@@ -84,9 +84,9 @@ test('a statement that names none is found, whatever stands around it', () => {
 /** Lists as they are asked for, each by its owner. */
 const LISTS = {
   transactions: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
-  invoices: 'sub_account_id = $1 order by created_at desc, id desc limit 50',
-  orders: 'sub_account_id = $1 order by created_at desc, id desc limit 50',
-  exchange_transfers: 'sub_account_id = $1 order by created_at desc, id desc limit 50',
+  invoices: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
+  orders: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
+  exchange_transfers: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
   exchange_accounts: 'sub_account_id = $1 order by created_at desc, id desc limit 50',
   forward_rules: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
   webhook_deliveries: 'workspace_id = $1 and webhook_id = $1 order by created_at desc, id desc limit 50',

@@ -10,11 +10,13 @@ export const HOT = [
   'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
   'invoice_payments', 'invoice_refunds',
   'events', 'webhooks', 'webhook_deliveries',
+  'orders', 'order_fills', 'conversions', 'exchange_transfers', 'invoices', 'invoice_offers', 'invoice_mempool',
 ] as const
 
 /** What is unique over all workspaces, as safety needs it: the statement that asks by one finds it whoever owns it. */
 export const GLOBAL = [
   'chain_addresses_pkey', 'chain_transactions_nonce', 'chain_transactions_hash', 'deposits_identity', 'utxos_coin', 'wallet_addresses_tag',
+  'orders_client_id_key', 'exchange_transfers_client_id_key', 'invoice_offers_place', 'invoices_public',
 ] as const
 
 const SRC = join(import.meta.dirname, '../src')
@@ -79,6 +81,7 @@ const QUEUE = 'a queue of workers, of all workspaces'
 const LOG = 'the log has one order, of all workspaces'
 const OPERATOR = 'the operator’s command names an id, and no workspace, or wants those of all'
 const RECOVERY = 'the nodes’ records are of all workspaces, and name ids and bytes alone'
+const PAYER = 'a payer knows an invoice by its id alone, which nobody guesses'
 const PART = 'by a condition or a row beside it, which names it'
 const ANOTHERS = 'whether an id is another workspace’s: 403'
 const SHOWN = 'metrics and reserves are sums over all workspaces'
@@ -86,8 +89,9 @@ const SHOWN = 'metrics and reserves are sums over all workspaces'
 /** How many statements of a file name no workspace, and why. */
 export const UNNAMED: Readonly<Record<string, readonly [count: number, why: string]>> = {
   'app/observed/accounts.ts': [1, SHOWN],
+  'app/housekeeping.ts': [1, 'what was quoted and nobody ordered is forgotten, of all workspaces'],
   'app/observed/events.ts': [3, SHOWN],
-  'app/observed/queues.ts': [2, SHOWN],
+  'app/observed/queues.ts': [3, SHOWN],
   'app/platform.ts': [1, 'what a run that was killed holds, of all workspaces'],
   'audit/audit.ts': [8, AUDIT],
   'audit/staking.ts': [2, AUDIT],
@@ -112,7 +116,10 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'gas-tanks/ensure-tank.ts': [1, PART],
   'gas-tanks/shared-fuel.ts': [2, PART],
   'gas-tanks/watch-tanks.ts': [1, QUEUE],
-  'invoices/mempool.ts': [1, SCAN],
+  'invoices/frame-ancestors.ts': [1, PAYER],
+  'invoices/invoice.ts': [1, PAYER],
+  'invoices/loop.ts': [3, QUEUE],
+  'invoices/mempool.ts': [4, SCAN],
   'ledger/feed.ts': [1, LOG],
   'operator/aml-release.ts': [1, OPERATOR],
   'operator/events.ts': [1, OPERATOR],

@@ -39,7 +39,7 @@ export const createExchangeWithdrawal = endpoint({
     const payloadHash = hashPayload(body)
     return decidedOnce(
       services.database, { scope: 'exchange_transfers', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
-      (database) => answeredTo(database, 'exchange_transfers', caller.subAccountId, body.sequence_id, payloadHash),
+      (database) => answeredTo(database, 'exchange_transfers', caller, body.sequence_id, payloadHash),
       (admit) => create(services, caller, body, payloadHash, admit),
     )
   },
@@ -81,7 +81,7 @@ async function create(
         toUnits(amount, asset).toString(), place.address, place.tag, key, id.replaceAll('-', ''), body.sequence_id ?? null, payloadHash,
         tx.now()]) as ExchangeTransferRow
     const answer = stringifyJson(presentExchangeTransfer(row))
-    await tx.query('update exchange_transfers set response = $2 where id = $1', [id, answer])
+    await tx.query('update exchange_transfers set response = $2 where workspace_id = $3 and id = $1', [id, answer, caller.workspaceId])
     await tellTransfer(tx, row, 'exchange_transfer.created')
     return answer
   })

@@ -35,9 +35,9 @@ async function send({ services, row, account, venue }: Step): Promise<void> {
   if (isLate && row.last_error !== null) return fail({ services, row, account, venue }, row.last_error)
   // Where an exchange takes no id of ours, two that look alike are told apart by time alone: one after the other.
   const isBlocked = !venue.traits.withdrawalId && await services.database.one(
-    `select 1 from exchange_transfers where account_id = $1 and coin = $2 and direction = 'from_exchange'
+    `select 1 from exchange_transfers where workspace_id = $3 and account_id = $1 and coin = $2 and direction = 'from_exchange'
        and state in ('SENDING', 'ASKING')`,
-    [row.account_id, row.coin])
+    [row.account_id, row.coin, row.workspace_id])
   if (isBlocked) {
     await services.database.transaction((tx) => advance(tx, TRANSFERS, row, { again: TRY_AGAIN_WAIT_MS }))
     return
@@ -97,8 +97,9 @@ async function ask(step: Step): Promise<void> {
   const sentAt = (row.sent_at ?? row.created_at).getTime()
   const listed = await withdrawalsOf(step)
   const others = new Set((await services.database.query<{ venue_id: string }>(
-    `select venue_id from exchange_transfers where account_id = $1 and direction = 'from_exchange' and venue_id is not null`,
-    [row.account_id])).map(({ venue_id }) => venue_id))
+    `select venue_id from exchange_transfers
+     where workspace_id = $2 and account_id = $1 and direction = 'from_exchange' and venue_id is not null`,
+    [row.account_id, row.workspace_id])).map(({ venue_id }) => venue_id))
   const found = listed.find((each) => isOurs(row, each, sentAt) && !others.has(each.venueId))
   if (found) return taken(step, found.venueId)
   const { absence } = venue.traits

@@ -19,8 +19,8 @@ export const listExchangeTransfers = endpoint({
   response: z.object({ data: z.array(exchangeTransferShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
     const { page, limit } = query
-    const values: unknown[] = [caller.subAccountId]
-    const conditions = ['sub_account_id = $1']
+    const values: unknown[] = [caller.subAccountId, caller.workspaceId]
+    const conditions = ['workspace_id = $2 and sub_account_id = $1']
     const where = (value: string | undefined, condition: (at: string) => string): void => {
       if (value === undefined) return
       values.push(value)

@@ -78,7 +78,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findTransfer(database: Queryable, caller: Caller, given: string): Promise<ExchangeTransferRow> {
   const id = given.toLowerCase()
   const row = UUID.test(id) ? await database.one<ExchangeTransferRow>(
-    'select * from exchange_transfers where id = $1 and sub_account_id = $2', [id, caller.subAccountId]) : undefined
+    'select * from exchange_transfers where workspace_id = $3 and id = $1 and sub_account_id = $2',
+    [id, caller.subAccountId, caller.workspaceId]) : undefined
   if (row) return row
   throw new ApiError('NOT_FOUND', `id: there is no exchange transfer ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
 }

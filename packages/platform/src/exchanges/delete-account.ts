@@ -15,14 +15,15 @@ export const deleteAccount = endpoint({
     const { id } = await services.database.transaction(async (tx) => {
       const row = await findAccount(tx, caller, params.id, 'id', true)
       const open = await tx.one<{ id: string; count: string }>(
-        `select min(id::text) id, count(*)::text count from orders where account_id = $1 and state <> 'ENDED' having count(*) > 0`,
-        [row.id])
+        `select min(id::text) id, count(*)::text count from orders
+         where workspace_id = $2 and account_id = $1 and state <> 'ENDED' having count(*) > 0`, [row.id, row.workspace_id])
       if (open) {
         throw new ApiError(
           'EXCHANGE_ACCOUNT_BUSY', `id: ${open.count} of its orders are under way (such as ${open.id}); cancel them first`, { field: 'id' })
       }
       const moving = await tx.one<{ id: string }>(
-        `select id from exchange_transfers where account_id = $1 and state not in ('DONE', 'FAILED') limit 1`, [row.id])
+        `select id from exchange_transfers where workspace_id = $2 and account_id = $1 and state not in ('DONE', 'FAILED') limit 1`,
+        [row.id, row.workspace_id])
       if (moving) {
         throw new ApiError('EXCHANGE_ACCOUNT_BUSY', `id: coins are on their way (transfer ${moving.id}); wait for them`, { field: 'id' })
       }

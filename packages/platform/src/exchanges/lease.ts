@@ -8,7 +8,7 @@ const LEASE_MS = 120_000
 export class LeaseLost extends Error {}
 
 /** What every row has that workers take turns at. */
-export interface Leased { id: string; account_id: string; state: string; lease_token: string | null }
+export interface Leased { id: string; workspace_id: string; account_id: string; state: string; lease_token: string | null }
 
 /** A table of such rows. */
 export interface LeasedTable<Row extends Leased> {
@@ -34,8 +34,8 @@ export async function claim<Row extends Leased>(
 ): Promise<Row | undefined> {
   const now = services.database.now()
   return services.database.one<Row>(
-    `update ${name} set lease_until = $2, lease_token = $3, attempts = attempts + 1 where id = (
-       select id from ${name} where ${IS_DUE} and account_id <> all($4::uuid[])
+    `update ${name} set lease_until = $2, lease_token = $3, attempts = attempts + 1 where (workspace_id, id) = (
+       select workspace_id, id from ${name} where ${IS_DUE} and account_id <> all($4::uuid[])
        order by next_run_at limit 1 for update skip locked
      ) returning *`,
     [now, new Date(now.getTime() + LEASE_MS), services.environment.uuid(), busy])
@@ -52,7 +52,7 @@ export async function advance<Row extends Leased>(
   tx: Queryable, { name, json, told, interrupt, tell }: LeasedTable<Row>, row: Row, change: Change<Row>
 ): Promise<Row> {
   const now = tx.now()
-  const values: unknown[] = [row.id, row.lease_token, now]
+  const values: unknown[] = [row.id, row.lease_token, now, row.workspace_id]
   const sets: string[] = []
   const { again } = change
   for (const [column, value] of Object.entries(change)) {
@@ -80,7 +80,8 @@ export async function advance<Row extends Leased>(
       }
     }
   }
-  const after = await tx.one<Row>(`update ${name} set ${sets.join(', ')} where id = $1 and lease_token = $2 returning *`, values)
+  const after = await tx.one<Row>(
+    `update ${name} set ${sets.join(', ')} where workspace_id = $4 and id = $1 and lease_token = $2 returning *`, values)
   if (!after) throw new LeaseLost(row.id)
   if (isTold) await tell(tx, after)
   return after

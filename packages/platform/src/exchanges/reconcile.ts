@@ -54,7 +54,7 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
     const confirmed = gaps === null ? account.difference
       : suspected.filter(({ since }) => now.getTime() - since >= SUSPECT_MS)
         .map(({ coin, ledger, venue }): Gap => ({ coin, ledger, venue }))
-    if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, row.id)
+    if (suspected.some(({ since }) => since === now.getTime())) await askOrders(tx, row)
     const isChanged = confirmed.length !== account.difference.length || !confirmed.every((gap) => account.difference.some(isSame(gap)))
     const after = await tx.one<AccountRow>(
       `update exchange_accounts set status = 'active', reason = null, difference = $2, suspected = $3,
@@ -68,10 +68,10 @@ export async function reconcileAccount(services: Services, row: AccountRow): Pro
 }
 
 /** A fill that is not known here yet would explain it. */
-async function askOrders(tx: Queryable, accountId: string): Promise<void> {
-  await tx.query(`update orders set next_run_at = $2 where account_id = $1 and state = 'WORKING' and lease_token is null`, [
-    accountId, tx.now(),
-  ])
+async function askOrders(tx: Queryable, { id, workspace_id: workspace }: AccountRow): Promise<void> {
+  await tx.query(
+    `update orders set next_run_at = $2 where workspace_id = $3 and account_id = $1 and state = 'WORKING' and lease_token is null`,
+    [id, tx.now(), workspace])
 }
 
 /** Notes that a venue refuses the key; told once. What waits for the venue goes on waiting. */

@@ -50,7 +50,8 @@ export async function workOn<Row extends Leased>(
   } catch (error) {
     services.log.warn({ [name]: row.id, err: reasonOf(error) }, 'a step failed; it is tried again')
     await services.database.query(
-      `update ${name} set lease_until = null, lease_token = null, next_run_at = $3 where id = $1 and lease_token = $2`,
-      [row.id, row.lease_token, new Date(services.environment.now() + ERROR_WAIT_MS)]).catch(() => undefined)
+      `update ${name} set lease_until = null, lease_token = null, next_run_at = $3
+       where workspace_id = $4 and id = $1 and lease_token = $2`,
+      [row.id, row.lease_token, new Date(services.environment.now() + ERROR_WAIT_MS), row.workspace_id]).catch(() => undefined)
   }
 }

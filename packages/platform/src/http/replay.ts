@@ -1,5 +1,5 @@
 import { isConnectionError, type Queryable } from '../database/pool.ts'
-import type { Reply } from './endpoint.ts'
+import type { Caller, Reply } from './endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
 
 /** The first answer, once more. */
@@ -21,12 +21,13 @@ export async function answeredBefore(
 
 /** The same of what a sub-account's own keys count in, and whose rows keep their first answer. */
 export async function answeredTo(
-  database: Queryable, table: 'invoices' | 'orders' | 'exchange_transfers', subAccountId: string, sequenceId: string | undefined,
-  payloadHash: string,
+  database: Queryable, table: 'invoices' | 'orders' | 'exchange_transfers', { workspaceId, subAccountId }: Caller,
+  sequenceId: string | undefined, payloadHash: string,
 ): Promise<Reply | null> {
   if (sequenceId === undefined) return null
   const known = await database.one<{ response: string; payload_hash: string }>(
-    `select response, payload_hash from ${table} where sub_account_id = $1 and sequence_id = $2`, [subAccountId, sequenceId])
+    `select response, payload_hash from ${table} where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`,
+    [subAccountId, sequenceId, workspaceId])
   return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
 }
 

@@ -1,6 +1,6 @@
 import type { Caller } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
-import { lockInvoice, ownInvoice, type Invoice } from './invoice.ts'
+import { lockInvoice, ownInvoice, readInvoice, type Invoice } from './invoice.ts'
 import { look, type ByHand } from './look.ts'
 
 /**
@@ -13,7 +13,8 @@ export async function byHand(
 ): Promise<Invoice> {
   return services.database.transaction(async (tx) => {
     // What came in a moment ago counts before it is decided.
-    const invoice = await look(services, tx, ownInvoice(await lockInvoice(services, tx, id), caller, id))
+    const own = await lockInvoice(services, tx, { id, workspace_id: caller.workspaceId }) ?? await readInvoice(services, tx, id)
+    const invoice = await look(services, tx, ownInvoice(own, caller, id))
     const change = decide(invoice)
     return change === null ? invoice : look(services, tx, invoice, change)
   })

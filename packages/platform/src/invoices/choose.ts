@@ -58,7 +58,7 @@ export async function choose(services: Services, id: string, asset: string): Pro
     await readyFor(services, owner, found, BigInt(wanted.amount), 'asset')
   }
   return services.database.transaction(async (tx) => {
-    const locked = await lockInvoice(services, tx, id) as Invoice
+    const locked = await lockInvoice(services, tx, seen.row) as Invoice
     const offer = offerIn(locked, asset)
     if (locked.row.selected === asset && offer.address !== null) return locked
     assertOpen(services, locked)

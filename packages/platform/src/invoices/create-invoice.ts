@@ -28,7 +28,7 @@ export const createInvoice = endpoint({
   async handler({ services, caller, body }) {
     const payloadHash = hashAsked(body)
     return onceOnly(
-      () => answeredTo(services.database, 'invoices', caller.subAccountId, body.sequence_id, payloadHash),
+      () => answeredTo(services.database, 'invoices', caller, body.sequence_id, payloadHash),
       () => create(services, caller, body, payloadHash),
     )
   },

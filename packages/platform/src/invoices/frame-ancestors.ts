@@ -4,6 +4,6 @@ import type { Services } from '../engine/services.ts'
 export async function frameAncestors(services: Services, invoice: string): Promise<string[] | null> {
   const row = await services.database.one<{ origins: string[] }>(
     `select coalesce(s.allowed_origins, '[]') origins from invoices i left join invoice_settings s on s.workspace_id = i.workspace_id
-     where i.id = $1`, [invoice])
+     where lower(i.id) = $1`, [invoice])
   return row?.origins ?? null
 }

@@ -148,25 +148,38 @@ export async function withParts(services: Services, tx: Queryable, rows: readonl
   }))
 }
 
-const rowOf = async (tx: Queryable, id: string, lock: string): Promise<InvoiceRow | undefined> =>
-  ID.test(id) ? tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where id = $1 ${lock}`, [id]) : undefined
+/** What names an invoice. */
+type Named = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
-/** An invoice as it is shown; undefined where there is none. */
+const rowOf = async (tx: Queryable, { id, workspace_id: workspace }: Named, lock: string): Promise<InvoiceRow | undefined> =>
+  ID.test(id) ? tx.one<InvoiceRow>(
+    `select ${INVOICE_COLUMNS} from invoices where workspace_id = $2 and id = $1 ${lock}`, [id, workspace]) : undefined
+
+/** An invoice as it is shown, whosever it is: a payer knows its id alone. Undefined where there is none. */
 export async function readInvoice(services: Services, tx: Queryable, id: string): Promise<Invoice | undefined> {
-  const row = await rowOf(tx, id, '')
+  const row = ID.test(id) ? await tx.one<InvoiceRow>(`select ${INVOICE_COLUMNS} from invoices where lower(id) = $1`, [id]) : undefined
   return row && (await withParts(services, tx, [row]))[0]
+}
+
+/**
+ * A caller's invoice as it is shown.
+ * @throws ApiError `NOT_FOUND`, `FORBIDDEN` (another workspace's)
+ */
+export async function readOwnInvoice(services: Services, tx: Queryable, caller: Caller, id: string): Promise<Invoice> {
+  const row = await rowOf(tx, { id, workspace_id: caller.workspaceId }, '')
+  return ownInvoice(row ? (await withParts(services, tx, [row]))[0] : await readInvoice(services, tx, id), caller, id)
 }
 
 /** An invoice to be changed: its row locked, its payments as they stand now. Undefined where there is none, or `lock` passes it over. */
 export async function lockInvoice(
-  services: Services, tx: Queryable, id: string, lock: 'for update' | 'for update skip locked' = 'for update'
+  services: Services, tx: Queryable, invoice: Named, lock: 'for update' | 'for update skip locked' = 'for update'
 ): Promise<Invoice | undefined> {
-  const row = await rowOf(tx, id, lock)
+  const row = await rowOf(tx, invoice, lock)
   if (!row) return undefined
   const [locked] = await partsOf(services, tx, [row])
   if (!locked) return undefined
-  const { found, ...invoice } = locked
-  return { ...invoice, payments: invoice.payments.filter((_, at) => found[at]?.is_current) }
+  const { found, ...whole } = locked
+  return { ...whole, payments: whole.payments.filter((_, at) => found[at]?.is_current) }
 }
 
 const ID = /^inv_[0-9a-f]{32}$/

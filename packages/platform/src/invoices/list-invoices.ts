@@ -28,8 +28,8 @@ export const listInvoices = endpoint({
   async handler({ services, caller, query }) {
     assertKnownAsset(services, query.asset)
     const { page, limit } = query
-    const values: unknown[] = [caller.subAccountId]
-    const conditions = ['sub_account_id = $1']
+    const values: unknown[] = [caller.subAccountId, caller.workspaceId]
+    const conditions = ['workspace_id = $2 and sub_account_id = $1']
     const where = (value: unknown, condition: (at: string) => string): void => {
       if (value === undefined) return
       values.push(value)
@@ -38,7 +38,8 @@ export const listInvoices = endpoint({
     where(query.status, (at) => `status = ${at}`)
     where(query.exception, (at) => `exception = ${at}`)
     where(query.order_id, (at) => `order_id = ${at}`)
-    where(query.asset, (at) => `exists (select 1 from invoice_offers o where o.invoice_id = invoices.id and o.asset = ${at})`)
+    where(query.asset, (at) => (
+      `exists (select 1 from invoice_offers o where o.workspace_id = $2 and o.invoice_id = invoices.id and o.asset = ${at})`))
     where(query.from, (at) => `created_at >= to_timestamp(${at}::bigint)`)
     where(query.to, (at) => `created_at < to_timestamp(${at}::bigint)`)
     const found = conditions.join(' and ')

@@ -1,12 +1,14 @@
 import { reasonOf } from '@custody/chains/reason'
 import type { Invoices, Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
-import { lockInvoice } from './invoice.ts'
+import { lockInvoice, type InvoiceRow } from './invoice.ts'
 import { look } from './look.ts'
 
 /** Of `invoices i`, in SQL, at the time $1. */
 const IS_TIMELY = '(i.due_at <= $1)'
 const DEEP = 'network_scans s join invoices i on i.due_network = s.network and i.due_height <= s.height'
+
+type Due = Pick<InvoiceRow, 'id' | 'workspace_id'>
 
 const INVOICES_PER_RUN = 400
 const AT_ONCE = 8
@@ -29,12 +31,13 @@ export const invoices: Invoices = {
  * longest wait for. @returns how many there were
  */
 export async function lookAtDue(services: Services): Promise<number> {
-  const due = await services.database.query<{ id: string }>(
-    `(select i.id from invoices i where ${IS_TIMELY} order by i.due_at limit $2) union (select i.id from ${DEEP} limit $2)`,
+  const due = await services.database.query<Due>(
+    `(select i.workspace_id, i.id from invoices i where ${IS_TIMELY} order by i.due_at limit $2)
+     union (select i.workspace_id, i.id from ${DEEP} limit $2)`,
     [services.database.now(), INVOICES_PER_RUN])
   let next = 0
   await Promise.all(Array.from({ length: AT_ONCE }, async () => {
-    for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one.id)
+    for (let one = due[next++]; one !== undefined; one = due[next++]) await lookAt(services, one)
   }))
   return due.length
 }
@@ -48,17 +51,17 @@ export function invoiceLoop(services: Services): Loop {
   }
 }
 
-async function lookAt(services: Services, id: string): Promise<void> {
+async function lookAt(services: Services, { id, workspace_id: workspace }: Due): Promise<void> {
   try {
     await services.database.transaction(async (tx) => {
-      const invoice = await lockInvoice(services, tx, id, 'for update skip locked')
+      const invoice = await lockInvoice(services, tx, { id, workspace_id: workspace }, 'for update skip locked')
       if (invoice) await look(services, tx, invoice)
     })
     services.environment.checkpoint('invoice.looked')
   } catch (error) {
     services.log.warn({ invoice: id, err: reasonOf(error) }, 'an invoice could not be looked at; it is tried again')
-    await services.database.query('update invoices set due_at = $2, due_network = null, due_height = null where id = $1', [
-      id, new Date(services.environment.now() + ERROR_WAIT_MS),
-    ])
+    await services.database.query(
+      'update invoices set due_at = $2, due_network = null, due_height = null where workspace_id = $3 and id = $1',
+      [id, new Date(services.environment.now() + ERROR_WAIT_MS), workspace])
   }
 }

@@ -17,7 +17,8 @@ const REFUSED_WAIT_MS = 60_000
 const GONE_PER_LOOK = 50
 
 /** Networks where a payment may be waited for: an invoice is open there, or something was seen that no block has held yet. */
-const AWAITED = `select distinct o.network from invoices i join invoice_offers o on o.invoice_id = i.id
+const AWAITED = `select distinct o.network from invoices i
+    join invoice_offers o on o.workspace_id = i.workspace_id and o.invoice_id = i.id
   where i.status in ('Pending', 'Processing') and o.address is not null
   union select distinct network from invoice_mempool where waiting`
 
@@ -90,7 +91,7 @@ async function noteSeen(
        select workspace_id, $1, txid, invoice_id, asset, amount, $3,
          least($3, coalesce($4, (select known_at from network_scans where network = $1), $3))
        from seen
-       on conflict (network, txid, invoice_id) do update set waiting = true where not m.waiting
+       on conflict (workspace_id, network, txid, invoice_id) do update set waiting = true where not m.waiting
        returning workspace_id, invoice_id
      )
      update invoices i set due_at = $3 from written w where i.workspace_id = w.workspace_id and i.id = w.invoice_id returning 1`,
@@ -105,8 +106,7 @@ async function unconfirmed({ database }: Services, network: string): Promise<str
     `update invoice_mempool m set waiting = false
      from deposits d join invoice_offers o on o.workspace_id = d.workspace_id and o.network = d.network and o.address = d.address
      where m.workspace_id = d.workspace_id and m.network = $1 and m.waiting and d.network = $1 and d.txid = m.txid
-       and o.invoice_id = m.invoice_id
-       and d.block_hash is not null`, [network])
+       and o.invoice_id = m.invoice_id and d.block_hash is not null`, [network])
   const rows = await database.query<{ txid: string }>(
     'select distinct txid from invoice_mempool where network = $1 and waiting', [network])
   return rows.map(({ txid }) => txid)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { ownInvoice, readInvoice } from './invoice.ts'
+import { readOwnInvoice } from './invoice.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
 /** One invoice of the caller's sub-account. */
@@ -11,6 +11,6 @@ export const getInvoice = endpoint({
   method: 'GET', path: '/dac/v1/invoices/{id}', summary: 'Read an invoice', access: 'read',
   params: z.strictObject({ id: z.string() }), response: invoiceShape,
   async handler({ services, caller, params: { id } }) {
-    return { body: presentInvoice(services, ownInvoice(await readInvoice(services, services.database, id), caller, id)) }
+    return { body: presentInvoice(services, await readOwnInvoice(services, services.database, caller, id)) }
   },
 })

@@ -4,7 +4,7 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { transactionShape } from '../engine/present.ts'
 import { createTransfer } from '../transactions/create-transaction.ts'
-import { ownInvoice, readInvoice } from './invoice.ts'
+import { readOwnInvoice } from './invoice.ts'
 
 /**
  * Gives back what was paid: the caller's own signed transfer, as of POST /dac/v1/transaction, linked with the invoice. No more of an
@@ -24,7 +24,7 @@ export const refundInvoice = endpoint({
     if (body.destination_type !== 'EXTERNAL') {
       throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', { field: 'destination_type' })
     }
-    const { row } = ownInvoice(await readInvoice(services, services.database, id), caller, id)
+    const { row } = await readOwnInvoice(services, services.database, caller, id)
     return createTransfer({ services, caller, body, signed }, row.id)
   },
 })

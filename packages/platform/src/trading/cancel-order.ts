@@ -19,8 +19,8 @@ export const cancelOrder = endpoint({
       if (before.state === 'ENDED') throw new ApiError('ORDER_FINAL', `id: the order is ${before.status} already`, { field: 'id' })
       if (before.cancel_requested_at !== null) return before
       const after = await tx.one<OrderRow>(
-        `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1, updated_at = $2 where id = $1 returning *`,
-        [before.id, tx.now()]) as OrderRow
+        `update orders set cancel_requested_at = $2, next_run_at = $2, version = version + 1, updated_at = $2
+         where workspace_id = $3 and id = $1 returning *`, [before.id, tx.now(), caller.workspaceId]) as OrderRow
       await tellOrder(tx, after, 'order.updated')
       return after
     })

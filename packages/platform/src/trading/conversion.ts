@@ -167,8 +167,10 @@ export async function findConversion(
 ): Promise<{ row: ConversionRow; order: OrderRow | null }> {
   const id = given.toLowerCase()
   const row = UUID.test(id) ? await database.one<ConversionRow>(
-    'select * from conversions where id = $1 and sub_account_id = $2', [id, caller.subAccountId]) : undefined
+    'select * from conversions where workspace_id = $3 and id = $1 and sub_account_id = $2',
+    [id, caller.subAccountId, caller.workspaceId]) : undefined
   if (!row) throw new ApiError('NOT_FOUND', `${field}: there is no conversion ${given.slice(0, 100)} in this sub-account`, { field })
-  const order = row.order_id === null ? undefined : await database.one<OrderRow>('select * from orders where id = $1', [row.order_id])
+  const order = row.order_id === null ? undefined : await database.one<OrderRow>(
+    'select * from orders where workspace_id = $2 and id = $1', [row.order_id, caller.workspaceId])
   return { row, order: order ?? null }
 }

@@ -59,7 +59,8 @@ async function answeredBefore(
 
 async function bySequence(database: Queryable, caller: Caller, sequence: string) {
   const row = await database.one<{ id: string }>(
-    'select id from conversions where sub_account_id = $1 and sequence_id = $2', [caller.subAccountId, sequence])
+    'select id from conversions where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2',
+    [caller.subAccountId, sequence, caller.workspaceId])
   return row ? findConversion(database, caller, row.id) : null
 }
 
@@ -87,8 +88,9 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
   await orderOf(services, caller, row, admit, async (tx, order) => {
     const taken = await tx.query(
-      'update conversions set order_id = $2, response = $4 where id = $1 and order_id is null and expires_at > $3 returning 1',
-      [row.id, order.id, tx.now(), answer(row, order)])
+      `update conversions set order_id = $2, response = $4
+       where workspace_id = $5 and id = $1 and order_id is null and expires_at > $3 returning 1`,
+      [row.id, order.id, tx.now(), answer(row, order), caller.workspaceId])
     if (taken.length === 0) throw late()
   })
   return { text: response }

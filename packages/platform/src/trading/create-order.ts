@@ -50,7 +50,7 @@ export const createOrder = endpoint({
     const payloadHash = hashPayload(body)
     return decidedOnce(
       services.database, { scope: 'orders', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
-      (database) => answeredTo(database, 'orders', caller.subAccountId, body.sequence_id, payloadHash),
+      (database) => answeredTo(database, 'orders', caller, body.sequence_id, payloadHash),
       async (admit) => ({ text: (await makeOrder(services, caller, body, payloadHash, { admit })).response }),
     )
   },
@@ -98,7 +98,7 @@ export async function makeOrder(
         terms.slippageBps, clientIdOf(id), quote.fee.toString(), quote.amountUsd?.toString() ?? null, body.sequence_id ?? null, payloadHash,
         now]) as OrderRow
     const answer = stringifyJson(presentOrder(row))
-    await tx.query('update orders set response = $2 where id = $1', [id, answer])
+    await tx.query('update orders set response = $2 where workspace_id = $3 and id = $1', [id, answer, caller.workspaceId])
     await tellOrder(tx, row, 'order.created')
     await also?.(tx, row)
     await reserveOrderFee(tx, caller.workspaceId, id, quote)

@@ -41,6 +41,8 @@ export async function settleOrderFee(services: Services, tx: Queryable, row: Ord
   const done = filled > amount ? amount : filled
   const charged = (BigInt(row.platform_fee) * done + amount - 1n) / amount
   const volume = (BigInt(row.amount_usd ?? '0') * done) / amount
-  await tx.query('select order_fee_settle($1, $2, $3, $4)', [row.id, charged.toString(), volume.toString(), utcDay(services)])
+  await tx.query('select order_fee_settle($1, $2, $3, $4, $5)', [
+    row.workspace_id, row.id, charged.toString(), volume.toString(), utcDay(services),
+  ])
   return charged
 }

@@ -26,8 +26,8 @@ export const listOrders = endpoint({
   response: z.object({ data: z.array(orderShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
     const { page, limit } = query
-    const values: unknown[] = [caller.subAccountId]
-    const conditions = ['sub_account_id = $1']
+    const values: unknown[] = [caller.subAccountId, caller.workspaceId]
+    const conditions = ['workspace_id = $2 and sub_account_id = $1']
     const where = (value: unknown, condition: (at: string) => string): void => {
       if (value === undefined) return
       values.push(value)

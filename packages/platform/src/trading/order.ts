@@ -77,7 +77,8 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 export async function findOrder(database: Queryable, caller: Caller, given: string, locked = false): Promise<OrderRow> {
   const id = given.toLowerCase()
   const row = UUID.test(id) ? await database.one<OrderRow>(
-    `select * from orders where id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`, [id, caller.subAccountId]) : undefined
+    `select * from orders where workspace_id = $3 and id = $1 and sub_account_id = $2${locked ? ' for update' : ''}`,
+    [id, caller.subAccountId, caller.workspaceId]) : undefined
   if (row) return row
   throw new ApiError('NOT_FOUND', `id: there is no order ${given.slice(0, 100)} in this sub-account`, { field: 'id' })
 }

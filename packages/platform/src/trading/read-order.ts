@@ -25,7 +25,7 @@ export const readOrder = endpoint({
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(
       `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at from order_fills
-       where order_id = $1 order by at, trade_id`, [row.id])
+       where workspace_id = $2 and order_id = $1 order by at, trade_id`, [row.id, caller.workspaceId])
     const show = (text: string) => exact(showUnits(BigInt(text)))
     return {
       body: {

@@ -1,4 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
+import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import { venueOf, type AccountRow } from '../exchanges/account.ts'
 import { noteRefused } from '../exchanges/reconcile.ts'
@@ -118,8 +119,7 @@ async function write(
   services: Services, row: OrderRow, { order }: Extract<Found, { kind: 'found' }>, fills: Awaited<ReturnType<typeof fillsOf>>,
 ): Promise<void> {
   await services.database.transaction(async (tx) => {
-    const held = await tx.one('select 1 from orders where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
-    if (!held) throw new LeaseLost(row.id)
+    await lockHeld(tx, row)
     const { filled, cost, fees } = await noteFills(tx, row, fills)
     const known = { venue_id: order.venueId, filled: filled.toString(), cost: cost.toString(), fees, last_error: null }
     const amount = BigInt(row.amount)
@@ -183,12 +183,18 @@ async function waitFor(services: Services, row: OrderRow, error: VenueError): Pr
   }
 }
 
+/** Locks an order's row. @throws LeaseLost */
+async function lockHeld(tx: Queryable, { id, lease_token: token, workspace_id: workspace }: OrderRow): Promise<void> {
+  const held = await tx.one(
+    'select 1 from orders where workspace_id = $3 and id = $1 and lease_token = $2 for update', [id, token, workspace])
+  if (!held) throw new LeaseLost(id)
+}
+
 /** Ends an order of which nothing was filled. */
 async function end(services: Services, row: OrderRow, status: 'cancelled' | 'rejected', reason: string | null): Promise<void> {
   await services.database.transaction(async (tx) => {
     // Its row first, as everywhere.
-    const held = await tx.one('select 1 from orders where id = $1 and lease_token = $2 for update', [row.id, row.lease_token])
-    if (!held) throw new LeaseLost(row.id)
+    await lockHeld(tx, row)
     const charged = await settleOrderFee(services, tx, row, 0n)
     await advanceOrder(tx, row, { state: 'ENDED', status, reason, fee_charged: charged.toString(), again: null })
   })
@@ -198,9 +204,11 @@ async function end(services: Services, row: OrderRow, status: 'cancelled' | 'rej
 const backOff = ({ attempts }: OrderRow): number => Math.min(ASK_MAX_MS, SECOND_MS * 2 ** Math.min(attempts, 10) / 2)
 
 /** A venue counts questions: young orders are asked for often, many at once ever less. */
-async function pace(services: Services, { account_id: accountId, created_at: created }: OrderRow): Promise<number> {
+async function pace(
+  services: Services, { workspace_id: workspace, account_id: accountId, created_at: created }: OrderRow
+): Promise<number> {
   const open = await services.database.one<{ count: string }>(
-    `select count(*)::text count from orders where account_id = $1 and state <> 'ENDED'`, [accountId])
+    `select count(*)::text count from orders where workspace_id = $2 and account_id = $1 and state <> 'ENDED'`, [accountId, workspace])
   const age = services.environment.now() - created.getTime()
   const base = age < 10 * SECOND_MS ? SECOND_MS : age < 2 * MINUTE_MS ? 3 * SECOND_MS : 15 * SECOND_MS
   return Math.max(Math.min(base, services.settings.pollMs * 30), Number(open?.count ?? 0) * 300)

@@ -30,8 +30,9 @@ export async function wrongInTrading(world: World, traders: Traders): Promise<st
 
 const rowsOf = (world: World, { caller, sequence }: WantedOrder): Promise<Row[]> => world.database.query<Row>(
   `select o.id, state, status, amount::text, filled::text, platform_fee::text, fee_charged::text,
-     coalesce((select string_agg(trade_id, ' ' order by trade_id) from order_fills f where f.order_id = o.id), '') fills
-   from orders o where sub_account_id = $1 and sequence_id = $2`, [caller.subAccountId, sequence])
+     coalesce((select string_agg(trade_id, ' ' order by trade_id) from order_fills f
+       where f.workspace_id = o.workspace_id and f.order_id = o.id), '') fills
+   from orders o where workspace_id = $3 and sub_account_id = $1 and sequence_id = $2`, [caller.subAccountId, sequence, caller.workspaceId])
 
 interface There { id: string; status: string; filled: number; trades: string[] }
 
