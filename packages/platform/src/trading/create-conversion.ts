@@ -87,9 +87,10 @@ async function create(services: Services, caller: Caller, asked: Body, payloadHa
   const late = () => new ApiError('QUOTE_EXPIRED', 'quote: its time is over; nothing was ordered, ask for another', { field: 'quote' })
   if (row.expires_at.getTime() <= services.environment.now()) throw late()
   await orderOf(services, caller, row, admit, async (tx, order) => {
+    // As `order_id is null`, so that PostgreSQL looks for the one by its id, and not among all that nobody ordered.
     const taken = await tx.query(
       `update conversions set order_id = $2, response = $4
-       where workspace_id = $5 and id = $1 and order_id is null and expires_at > $3 returning 1`,
+       where workspace_id = $5 and id = $1 and num_nulls(order_id) = 1 and expires_at > $3 returning 1`,
       [row.id, order.id, tx.now(), answer(row, order), caller.workspaceId])
     if (taken.length === 0) throw late()
   })
