@@ -18,12 +18,14 @@ export class LeaseLost extends Error {
 /** Takes up to `limit` due transactions, each for this worker alone. */
 export async function claim(services: Services, limit: number): Promise<TransactionRow[]> {
   return services.database.query<TransactionRow>(
-    `update transactions set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
-      attempts = attempts + 1
-     where (workspace_id, id) in (
+    // Materialized: what is taken under a limit is looked for once, however it is joined.
+    `with mine as materialized (
        select workspace_id, id from transactions where next_run_at <= $3 and (lease_until is null or lease_until < $3)
-       order by next_run_at limit $1 for update skip locked)
-     returning *`, [limit, LEASE_MS, services.database.now()])
+       order by next_run_at limit $1 for update skip locked
+     ) update transactions t set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid(),
+      attempts = t.attempts + 1
+     from mine where t.workspace_id = mine.workspace_id and t.id = mine.id
+     returning t.*`, [limit, LEASE_MS, services.database.now()])
 }
 
 /** Holds what these tokens stand for longer, with what was taken beside it. */

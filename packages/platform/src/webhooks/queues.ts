@@ -79,13 +79,14 @@ export async function claim(database: Queryable, shares: readonly Share[], token
   const now = database.now()
   const lease = new Date(now.getTime() + LEASE_MS)
   const take = (lane: 'fresh' | 'again', which: string, order: string) => database.query<Claimed>(
-    `update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
-     from (
+    // Materialized: what is taken under a limit is looked for once, however the rest is joined.
+    `with mine as materialized (
        select share.workspace, c.id from unnest($6::uuid[], $3::uuid[], $4::int[]) share (workspace, webhook, places) cross join lateral (
          select d.id from webhook_deliveries d where d.workspace_id = share.workspace and d.webhook_id = share.webhook and ${which}
          order by ${order} limit share.places for update skip locked
        ) c
-     ) mine, webhooks w where d.workspace_id = mine.workspace and d.id = mine.id
+     ) update webhook_deliveries d set tries = d.tries + 1, lease_token = $5, next_at = $2, updated_at = $1
+     from mine, webhooks w where d.workspace_id = mine.workspace and d.id = mine.id
        and w.workspace_id = mine.workspace and w.id = d.webhook_id and w.disabled_at is null
      returning ${TAKEN}`,
     [now, lease, shares.map(({ webhook }) => webhook), shares.map((share) => share[lane]), token, shares.map(({ workspace }) => workspace)])
