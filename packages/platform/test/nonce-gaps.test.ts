@@ -53,6 +53,9 @@ test('XRP: a transfer that died is built again at its own sequence, and those be
     assert.deepEqual(built.map(({ state }) => state), [...Array(3).fill('CONFIRMED'), ...Array(3).fill('VOID')])
   }))
 
+/** Each process that ends costs those behind its transfer a retry's wait, and chance says how many do: this is no loop yet. */
+const WAITED_MS_MAX = 300_000
+
 test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
   staged(3, 'ETH', async (stage) => {
     const chain = stage.chain as ScriptedEvm
@@ -67,14 +70,14 @@ test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, c
       const id = await stage.create(stage.callers[stage.random() < 0.5 ? 0 : 1] as Caller, fate)
       if (fate === 'cancelled') unasked.push(id)
       // Between two arrivals the work goes on by a few turns, so that they meet each other at every step.
-      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(15_000)
+      for (let turns = Math.floor(stage.random() * 3); turns > 0; turns--) await stage.turn(WAITED_MS_MAX)
       chain.drop(() => stage.random() < 0.1)
       while (unasked.length > 0 && stage.random() < 0.3)
         await stage.cancel(unasked.splice(Math.floor(stage.random() * unasked.length), 1)[0] as string)
     }
     chain.drop(() => stage.random() < 0.5)
     for (const id of unasked) await stage.cancel(id)
-    await stage.run(15_000)
+    await stage.run(WAITED_MS_MAX)
     const counts = await stage.check()
     assert.ok(
       (counts['good CONFIRMED'] ?? 0) > 100 &&
