@@ -64,8 +64,8 @@ export function gatedDatabase(database: Database, actor: Actor, schedule: Schedu
   }
 }
 
-/** Tells statements of one text apart, so that which comes first is no matter of this process. */
-const digest = (values: readonly unknown[]): string =>
+/** Tells questions of one name apart, so that which comes first is no matter of this process. */
+export const digest = (values: readonly unknown[]): string =>
   createHash('sha256').update(JSON.stringify(values, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)) ?? '').digest('hex').slice(0, 6)
 
 /** Of what the dead were doing nothing is heard, but their connection ends. */

@@ -22,12 +22,18 @@ begin
   loop
     execute format('alter table public.%I alter column %I set default simulated.%I()', each.table_name, each.column_name, each.maker);
   end loop;
+  -- What is due at one time comes by its id, and not by where it happens to lie.
+  for each in select indexname, indexdef from pg_indexes where schemaname = 'public' and indexdef like '%(next_run_at)%' loop
+    execute format('drop index public.%I', each.indexname);
+    execute replace(each.indexdef, '(next_run_at)', '(next_run_at, id)');
+  end loop;
 end $$`
 
-/** Waiting for the disk proves nothing here, and nobody plans twice. */
+/** Waiting for the disk proves nothing here, and nobody plans twice. Rows come by an index: where they lie is a matter of this machine. */
 const SETTINGS = [
   'jit = off', 'autovacuum = off', `deadlock_timeout = '4ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
   'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
+  'enable_seqscan = off', 'enable_bitmapscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off',
 ]
 
 /** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
@@ -54,8 +60,20 @@ const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select distinc
 /** Connections that wait for locks of others. `isKnot`: some wait for each other, which the database will end. */
 export interface Locked { count: number; isKnot: boolean }
 
+/** What a schedule asks of the database beside its statements. */
+export interface Locks {
+  /** @param stopped connections that count as waiting, whatever they have by now */
+  locked(stopped: readonly number[]): Promise<Locked>
+  /**
+   * Stops the processes of all connections that wait for a lock, and answers them in the order in which they came. What they get
+   * meanwhile is theirs, but they do nothing with it.
+   */
+  stopWaiting(): Promise<number[]>
+  goOn(pid: number): void
+}
+
 /** A database server for many simulations; each has a database of its own. */
-export class Ground {
+export class Ground implements Locks {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
   #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
   #admin: Database | null = null
@@ -87,9 +105,20 @@ export class Ground {
     }
   }
 
-  async locked(): Promise<Locked> {
-    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING) ?? []
-    return { count: waiting.length, isKnot: isKnot(new Map(waiting.map(({ pid, blockers }) => [pid, blockers]))) }
+  async locked(stopped: readonly number[]): Promise<Locked> {
+    const waiting = await this.#waiting()
+    return { count: new Set([...waiting.keys(), ...stopped]).size, isKnot: isKnot(waiting) }
+  }
+
+  async stopWaiting(): Promise<number[]> {
+    const waiting = await this.#admin?.query<{ pid: number }>(
+      'select pid from pg_locks where not granted group by pid order by min(waitstart), pid') ?? []
+    for (const { pid } of waiting) process.kill(pid, 'SIGSTOP')
+    return waiting.map(({ pid }) => pid)
+  }
+
+  goOn(pid: number): void {
+    process.kill(pid, 'SIGCONT')
   }
 
   /**
@@ -101,16 +130,35 @@ export class Ground {
     for (let turn = 0; turn < CUT_SEEN_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
 
+  /**
+   * Whoever waits for a lock ends before whom it waits for: else it may have the lock of one that has just ended, and go on, or not, as
+   * this machine likes.
+   */
   async #ended(name: string, of: string | null = null): Promise<void> {
-    // Not by the server's own waiting, which looks every tenth of a second, one connection after the other.
-    const connections = 'from pg_stat_activity where datname = $1 and ($2::text is null or application_name = $2)'
-    const ending = await this.#admin?.query<{ pid: number }>(`select pid, pg_terminate_backend(pid) ${connections}`, [name, of]) ?? []
     const end = performance.now() + CUT_MS_MAX
-    // A socket closes with its process, which leaves the server's list a moment before.
-    while (await this.#admin?.one(`select 1 ${connections}`, [name, of]) || ending.some(({ pid }) => existsSync(`/proc/${pid}`))) {
-      if (performance.now() > end) throw new Error(`a connection to ${name} does not end`)
-      await new Promise((resolve) => setTimeout(resolve, ENDED_POLL_MS))
+    const ours = 'from pg_stat_activity where datname = $1 and ($2::text is null or application_name = $2)'
+    for (;;) {
+      const pids = (await this.#admin?.query<{ pid: number }>(`select pid ${ours}`, [name, of]) ?? []).map(({ pid }) => pid)
+      if (pids.length === 0) return
+      const waiting = await this.#waiting()
+      const last = pids.filter((pid) => waiting.has(pid) && ![...waiting.values()].some((blockers) => blockers.includes(pid)))
+      const ending = last.length > 0 ? last : pids
+      await this.#admin?.query('select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [ending])
+      // Not by the server's own waiting, which looks every tenth of a second. A socket closes with its process, which leaves the
+      // server's list a moment before.
+      const isThere = async () => await this.#admin?.one(`select 1 ${ours} and pid = any($3)`, [name, of, ending]) !== undefined
+        || ending.some((pid) => existsSync(`/proc/${pid}`))
+      while (await isThere()) {
+        if (performance.now() > end) throw new Error(`a connection to ${name} does not end`)
+        await new Promise((resolve) => setTimeout(resolve, ENDED_POLL_MS))
+      }
     }
+  }
+
+  /** Of whom waits for a lock: for whom. */
+  async #waiting(): Promise<Map<number, number[]>> {
+    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING) ?? []
+    return new Map(waiting.map(({ pid, blockers }) => [pid, blockers]))
   }
 
   async stop(): Promise<void> {

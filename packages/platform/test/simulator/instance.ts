@@ -29,7 +29,7 @@ import { stageServices } from '../chain-stage.ts'
 import { bytesOf } from './chance.ts'
 import { ENDPOINTS } from './requests.ts'
 import { EXCHANGE_URL } from './exchange.ts'
-import { gatedDatabase, type LastCommit } from './gated-database.ts'
+import { digest, gatedDatabase, type LastCommit } from './gated-database.ts'
 import { DATABASE_PATIENCE } from './ground.ts'
 import type { World } from './world.ts'
 import { Actor } from './schedule.ts'
@@ -88,7 +88,7 @@ export class Instance {
     const signers = {
       ...world.nodes.signers,
       call: (node: number, method: string, path: string, body: unknown) =>
-        schedule.gate(actor, `node ${node} ${path}`, () => world.nodeFaults.ask(node, method, path, body)),
+        schedule.gate(actor, `node ${node} ${path} ${digest([body])}`, () => world.nodeFaults.ask(node, method, path, body)),
     } as unknown as SignerNodes
     const log = world.log(name)
     const pressure = new Unhurried()
@@ -122,7 +122,11 @@ export class Instance {
     }, {})
     const networks = world.networks.map(({ network }) => network)
     const fetch = (async (input, init) => {
-      const answer = await schedule.gate(actor, `chain ${String(input).replace(/^https?:\/\/[^/]*/, '')} ${/"method":"(\w+)"/.exec(String(init?.body))?.[1] ?? ''}`, () => world.chainFaults.ask(input, init))
+      const path = String(input).replace(/^https?:\/\/[^/]*/, '')
+      const body = String(init?.body ?? '')
+      const asked = digest([body.replace(/"id":\d+,?/g, '')])
+      const answer = await schedule.gate(
+        actor, `chain ${path} ${/"method":"(\w+)"/.exec(body)?.[1] ?? ''} ${asked}`, () => world.chainFaults.ask(input, init))
       const delayMs = world.chainFaults.delay()
       if (delayMs > 0) await schedule.sleep(actor, delayMs)
       return answer

@@ -1,12 +1,16 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import { createHash } from 'node:crypto'
 import type { Chance } from './chance.ts'
-import type { Locked } from './ground.ts'
+import type { Locks } from './ground.ts'
 
 /** What an instance asks of the world: it waits until the schedule lets it through. */
 interface Gate {
   actor: Actor
   label: string
+  /** Tells who asks from others that ask the same. */
+  story: string
   /** Resolves when all that it set off outside of this process has come back, with what hands the answer over. */
-  open(): Promise<() => void>
+  open(): Promise<{ handOver(): void; isRefused: boolean }>
 }
 
 interface Timer { atMs: number; order: number; actor: Actor; ring(): void }
@@ -37,6 +41,8 @@ const STEP_MS = 5
 const STUCK_MS = 120_000
 /** What is asked of others than the database, which may wait for no lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
+/** A statement within a transaction: what it locks stays locked, and what was locked too, until the transaction ends. */
+const WITHIN_TRANSACTION = /^ {2}(?!commit|rollback)/
 /** What has not come back by then may wait for a lock that another instance holds. */
 const LOCKED_AFTER_MS = 4
 /** More than the database takes to see that nobody waits for each other (`deadlock_timeout` of ground.ts): then it looks no more. */
@@ -60,14 +66,16 @@ export class Schedule {
   /** Answers that have come, by when was asked. */
   readonly #come: { step: number; handOver(): void }[] = []
   #orders = 0
-  readonly #locked: () => Promise<Locked>
+  readonly #stories = new AsyncLocalStorage<string>()
+  readonly #locks: Locks
+  /** Connections that wait for locks, the longest first, and are not let go on yet, though they may have them. */
+  #stopped: number[] = []
 
-  /** @param locked which of the database's connections wait for a lock */
-  constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
+  constructor(chance: Chance, nowMs: number, locks: Locks) {
     this.#chance = chance
     this.nowMs = nowMs
     this.#beganMs = nowMs
-    this.#locked = locked
+    this.#locks = locks
   }
 
   /** Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is not heard. */
@@ -75,17 +83,24 @@ export class Schedule {
     return new Promise<T>((resolve, reject) => {
       if (actor.isDead) return
       this.#gates.push({
-        actor, label,
+        actor, label, story: this.#told(label),
         open: async () => {
           try {
             const answer = await act()
-            return () => void (actor.isDead || resolve(answer))
+            return { handOver: () => void (actor.isDead || resolve(answer)), isRefused: false }
           } catch (error) {
-            return () => void (actor.isDead || reject(error as Error))
+            return { handOver: () => void (actor.isDead || reject(error as Error)), isRefused: true }
           }
         },
       })
     })
+  }
+
+  /** What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on from there. */
+  #told(label: string): string {
+    const story = createHash('sha256').update(`${this.#stories.getStore() ?? ''} ${label}`).digest('hex').slice(0, 12)
+    this.#stories.enterWith(story)
+    return story
   }
 
   /** Resolves after so many simulated milliseconds, or with the signal. */
@@ -114,7 +129,7 @@ export class Schedule {
   /** What can happen now, by name; empty: time has to pass. */
   #open(): Gate[] {
     // By name: which of several continuations came first in this process is no matter of the seed.
-    const name = ({ actor, label }: Gate) => `${actor.name} ${label}`
+    const name = ({ actor, label, story }: Gate) => `${actor.name} ${label} ${story}`
     return this.#gates.filter(({ actor }) => actor.pausedUntilMs <= this.nowMs).sort((a, b) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0))
   }
 
@@ -129,14 +144,37 @@ export class Schedule {
     this.#gates.splice(this.#gates.indexOf(gate), 1)
     this.steps++
     this.nowMs += STEP_MS
-    this.trace.push(`${this.nowMs - this.#beganMs} ${gate.actor.name} ${gate.label}`)
-    await this.#through(gate.open(), OUTSIDE.test(gate.label))
+    this.trace.push(`${this.nowMs - this.#beganMs} ${gate.actor.name} ${gate.label} ${gate.story.slice(0, 4)}`)
+    await this.#through(gate)
     return true
   }
 
-  async #through(work: Promise<() => void>, isOutside: boolean): Promise<void> {
+  async #through(gate: Gate): Promise<void> {
+    const isOutside = OUTSIDE.test(gate.label)
+    // Of several that wait for the same, who has it next is a matter of this machine: they go on one after the other.
+    if (!isOutside && this.#held.size > 1) this.#stopped = await this.#locks.stopWaiting()
+    try {
+      const isRefused = await this.#opened(gate, isOutside)
+      // Where no lock can have gone nobody is asked who waits: it would be a fifth of all that a storm asks the database.
+      const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
+      const mayFree = isRefused || isAnotherEnded || !isOutside && !WITHIN_TRANSACTION.test(gate.label)
+      while (this.#stopped.length > 0) {
+        this.#locks.goOn(this.#stopped.shift()!)
+        if (mayFree) await this.#unlocked()
+      }
+      if (mayFree) await this.#unlocked()
+    } finally {
+      for (const pid of this.#stopped.splice(0)) this.#locks.goOn(pid)
+    }
+    await this.#handOver()
+  }
+
+  /** Resolves when all that a gate set off has come, or waits for a lock. True: it was refused. */
+  async #opened({ label, open }: Gate, isOutside: boolean): Promise<boolean> {
     const step = this.steps
-    const heard: Promise<void> = work.then((handOver) => {
+    let isRefused = false
+    const heard: Promise<void> = open().then(({ handOver, isRefused: refused }) => {
+      isRefused = refused
       this.#held.delete(heard)
       this.#come.push({ step, handOver })
     })
@@ -146,31 +184,38 @@ export class Schedule {
       const isHeard = await Promise.race([
         heard.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCKED_AFTER_MS, false)),
       ])
-      if (isHeard) break
+      if (isHeard) return isRefused
       if (!isOutside && await this.#isHeldUp()) {
         // Two may wait for each other: which of them the database ends is the one that came last, once the first has looked.
         await new Promise((resolve) => setTimeout(resolve, DEADLOCK_MS))
-        if (await this.#isHeldUp()) break
+        if (await this.#isHeldUp()) return isRefused
       }
-      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${this.trace.at(-1)}`)
+      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${label}, after ${this.trace.at(-1)}`)
     }
-    await this.freed()
   }
 
   /** Whether all that is under way waits for locks that only something else of the schedule can let go. */
   async #isHeldUp(): Promise<boolean> {
-    const { count, isKnot } = await this.#locked()
+    const { count, isKnot } = await this.#locks.locked(this.#stopped)
     return count >= this.#held.size && !isKnot
   }
 
   /** What a lock held up goes on, where it may by now. */
   async freed(): Promise<void> {
+    await this.#unlocked()
+    await this.#handOver()
+  }
+
+  async #unlocked(): Promise<void> {
     const began = performance.now()
     while (this.#held.size > 0) {
       if (await this.#isHeldUp()) break
       await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCKED_AFTER_MS))])
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}`)
     }
+  }
+
+  async #handOver(): Promise<void> {
     // Which of several that a lock held up came first is a matter of this machine.
     for (let next = this.#next(); next; next = this.#next()) {
       next.handOver()
