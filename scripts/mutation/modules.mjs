@@ -32,12 +32,13 @@ export const MODULES = {
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
-    tests: signer('amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
+    tests: signer('exclusive', 'verdicts', 'amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
   },
   policy: {
     mutate: ['packages/signer/src/policy/**/*.ts', '!packages/signer/src/policy/exclusivity.ts', '!packages/signer/src/policy/nonce.ts'],
     tests: signer(
-      'amend', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'voids', 'tron', 'staking', 'attacks', 'forward', 'siphon', 'erased',
+      'verdicts', 'refusals', 'proofs-and-limits', 'record', 'amend', 'amend-attacks', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel',
+      'runs', 'voids', 'tron', 'staking', 'attacks', 'forward', 'siphon', 'erased',
     ),
   },
 }

@@ -90,23 +90,29 @@ async function database({ sql, tests }, isAsked) {
 }
 
 /** What is behind Stryker's switches, in a copy of its own. */
-async function changed({ mutate, tests }, isAsked) {
+async function changed({ mutate, tests }, isAsked, keep) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer'))) spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
-  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, told: (text) => console.log(text) })
+  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, keep, told: (text) => console.log(text) })
 }
 
 const NOTICED = new Set(['Killed', 'Timeout'])
 const isNoticed = ({ how }) => NOTICED.has(how)
 const KEPT = join(root, 'node_modules', '.cache', 'mutation')
-const keyOf = ({ file, line, what }) => `${file}:${line} ${what}`
+const keyOf = ({ file, line, column = 0, what }) => `${file}:${line}:${column} ${what}`
 const rows = []
 for (const name of names) {
   const module = MODULES[name]
   const kept = join(KEPT, `${name}.json`)
-  // Of the run before: a mutant that was noticed is taken for noticed, where only the others are asked for.
+  // Of the runs before, also of one that was ended or was of some files: what was noticed is not tried again, where only the rest is asked for.
   const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
+  const all = new Map(before.map((each) => [keyOf(each), each]))
   const known = new Map(values.again ? before.filter(isNoticed).map((each) => [keyOf(each), each]) : [])
+  const keep = (mutants) => {
+    for (const { file, line, column, what, how } of mutants) all.set(keyOf({ file, line, column, what }), { file, line, column, what, how })
+    mkdirSync(KEPT, { recursive: true })
+    writeFileSync(kept, JSON.stringify([...all.values()]))
+  }
   const taken = []
   const isAsked = (mutant) => {
     const noticed = known.get(keyOf(mutant))
@@ -114,14 +120,13 @@ for (const name of names) {
     return !noticed
   }
   const tried = [
-    ...values.sql ? [] : await changed(module, isAsked),
+    ...values.sql ? [] : await changed(module, isAsked, keep),
     ...values.ts || !module.sql ? [] : await database(module, isAsked),
   ]
   const mutants = [...taken, ...tried]
-  if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) {
-    mkdirSync(KEPT, { recursive: true })
-    writeFileSync(kept, JSON.stringify(mutants.map(({ file, line, what, how }) => ({ file, line, what, how }))))
-  }
+  // What a whole run no longer knows is of code that is gone.
+  if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()
+  keep(mutants)
   const noticed = mutants.filter(isNoticed).length
   rows.push({ name, mutants: mutants.length, noticed, score: (100 * noticed) / mutants.length })
   console.log(`\n${name}: what no test noticed`)

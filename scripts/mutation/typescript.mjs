@@ -74,10 +74,10 @@ export const killAll = () => WORKERS.forEach((worker) => worker.kill())
  * Tries the mutants of files of TypeScript. All of them stand in one copy, and each is switched on in a process in which the tests
  * were loaded before. A test that fails under a mutant is run again without it: where it still fails, what went before has left
  * something behind, and the mutant is tried anew in a fresh process.
- * @param only of which files, by a part of their names @param isAsked which mutants are tried
+ * @param only of which files, by a part of their names @param isAsked which mutants are tried @param keep is told of those that ended
  * @returns the mutants, each with how it ended: `Killed`, `Timeout`, `Survived`, `NoCoverage`
  */
-export async function typescript(copy, { mutate, tests: files }, { jobs, only, isAsked, told }) {
+export async function typescript(copy, { mutate, tests: files }, { jobs, only, isAsked, keep, told }) {
   const mutants = (await instrument(copy, mutate, only)).filter(isAsked)
   const open = async (mutant) => {
     const worker = new Worker(copy, files, mutant)
@@ -142,7 +142,10 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
         how = await afresh(id, isStatic ? everything : everything.slice(0, Math.max(...covering.filter((at) => once.has(at))) + 1))
       }
       ended.push({ ...mutant, how })
-      if (ended.length % 50 === 0) told(`${ended.length} of ${mutants.length} tried`)
+      if (ended.length % 50 === 0) {
+        keep(ended)
+        told(`${ended.length} of ${mutants.length} tried`)
+      }
     }
     if (worker) await worker.end()
   }))
