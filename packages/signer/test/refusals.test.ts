@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { afterEach, beforeEach, test } from 'node:test'
-import { TANK_SUB_ACCOUNT, type Network } from '@custody/chains'
+import { TANK_SUB_ACCOUNT, xrp, type Network } from '@custody/chains'
 import { Refusal } from '../src/errors.ts'
 import { decodedOn, networkNamed, networkOf } from '../src/policy/context.ts'
 import { assertLeftover, leftoverRefusal } from '../src/policy/leftover.ts'
@@ -9,7 +9,7 @@ import { FuelledAddresses } from '../src/store/fuelled.ts'
 import type { State } from '../src/store/state.ts'
 import { BTC, btc, ETH, eth, funding, registry, SINK_BTC, SINK_ETH, usdt, type Caller } from './house.ts'
 import {
-  addressOf, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, staked, told, TRX, trx, WALLET, WORKSPACE, type Asked,
+  addressOf, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, receiptOf, staked, told, TRX, trx, WALLET, WORKSPACE, type Asked,
 } from './judging.ts'
 
 /** What each purpose is refused for before the transaction itself is looked at, in the words that the platform is told. */
@@ -111,14 +111,60 @@ test('who was revoked pays no more, but may be stopped, and what was lent for hi
   await refused(pay(paid), eth(omnibus, { value: ONE }), revoked)
   const of = { kind: 'forward', id: ID, rule: rule.request }
   await refused(of, eth(omnibus, { value: ONE }), revoked)
+  assert.equal(await told(() => bench.verdict(of, eth(omnibus, { value: ONE }))), revoked, 'before the record is asked')
   await refused({ kind: 'cancel', of: pay(paid), request: own.request }, back(), revoked)
   const lend = (step: 'delegate' | 'undelegate', purpose: object) =>
     bench.told({ kind: 'lend', step, for: purpose }, staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }))
   for (const purpose of [pay(tron), { kind: 'forward', id: ID, rule: tronRule.request }]) {
     assert.deepEqual([await lend('delegate', purpose), await lend('undelegate', purpose)], [revoked, null])
+    const early = staked(trxTank, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) })
+    assert.equal(await told(() => bench.verdict({ kind: 'lend', step: 'delegate', for: purpose }, early)), revoked)
   }
   await refused({ kind: 'cancel', of: pay(paid), request: cancels.request }, back(), null)
   await refused({ kind: 'cancel', of, request: ends.request }, back(), null)
+})
+
+test('each purpose is held to its own rule, and to its own paths', async () => {
+  bench.caller(2)
+  const elsewhere = [2, ETH.chain_index, 0]
+  const foreign = `FOREIGN_PATH: The path ${elsewhere.join('/')} is not in the payer's wallet`
+  const [paid, rule] = [await asksPay(mine), await asksRule(mine)]
+  const of = { kind: 'forward', id: ID, rule: rule.request }
+  const cancel = { kind: 'cancel', of: pay(paid), request: (await asksAbout(mine, paid.id, 'cancel')).request }
+  await refused(pay(paid), eth(elsewhere, { value: ONE }), foreign)
+  await refused(of, eth(elsewhere, { value: ONE }), foreign)
+  await refused(cancel, eth(elsewhere, { to: addressOf(ETH, omnibus) }), foreign)
+  await refused(pay(paid), eth(omnibus, { value: 1n }), 'AMOUNT_MISMATCH: The transaction pays another amount')
+  await refused(of, eth(omnibus, { value: 1n }), `FORWARD_TOO_SMALL: The forward moves 1, and the rule's smallest is ${ONE}`)
+  await refused(cancel, eth(omnibus), "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only")
+  const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }
+  await refused(sweep, eth([1, ETH.chain_index, 7], { value: ONE }), "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only")
+  await refused({ kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' }, eth(tank, { value: 1n }), 'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only')
+
+  const [own, other] = [[1, TRX.chain_index, 0], [2, TRX.chain_index, 0]]
+  const { request } = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
+  const stake = { kind: 'stake', step: 'freeze', request }
+  await refused(stake, staked(other, { kind: 'freeze' }), `FOREIGN_PATH: Only the path ${own.join('/')} may be used here`)
+  await refused(stake, staked(own, { kind: 'freeze', amount: 1n }), 'AMOUNT_MISMATCH: The transaction is about another amount')
+  const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
+  const lend = { kind: 'lend', step: 'delegate', for: pay(tron) }
+  await refused(lend, staked(trxTank, { kind: 'delegate', receiver: FRIEND }), 'DESTINATION_MISMATCH: Energy goes to the source address of its intent only')
+  bench.store.append('drain', { order: 'd', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: IAT })
+  bench.store.append('tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT })
+  await refused({ kind: 'drain', order: 'd' }, eth(tank, { to: addressOf(ETH, omnibus) }), "DESTINATION_MISMATCH: The transaction pays another address than the operator's order")
+  await refused({ kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 6n }), 'AMOUNT_MISMATCH: The transaction is about another amount')
+})
+
+test('a rule that this node did not see live stands by what a peer signed of it, or not at all', async () => {
+  const rule = await asksRule(mine)
+  const { want } = await bench.judge.understand(rule.request)
+  const of = (receipts?: object[]) => ({ kind: 'forward', id: ID, rule: rule.request, ...(receipts ? { receipts } : {}) })
+  bench.now = IAT + 3600
+  const unsigned = eth(omnibus, { value: ONE })
+  const unknown = 'RULE_UNKNOWN: This node did not see the rule while its request was live, and no peer says that it did'
+  await refused(of(), unsigned, unknown)
+  await refused(of([]), unsigned, unknown)
+  await refused(of([receiptOf({ node: 2, api_key: mine.api_key, nonce: rule.nonce, intent: want.content, seen_at: IAT })]), unsigned, null)
 })
 
 const COST = { gas: '21000', max_fee_per_gas: '1' }
@@ -270,6 +316,20 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   const one = 'SHAPE: The transaction must make exactly one payment'
   assert.equal(await recover(staked([1, TRX.chain_index, 0], { kind: 'freeze' }), { order: 's' }), one)
   assert.equal(await recover(trx([1, TRX.chain_index, 0], FRIEND, 5n), { order: 's' }), null)
+  const [XRP, SINK] = [registry.network('XRP') as Network, 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh']
+  const from = [1, XRP.chain_index, 0]
+  const ledger = (address: string, tag: string | null) => xrp.buildPayment(XRP, {
+    to: address, tag, amount: 5n, fee: 10n, sequence: 91n, validUntil: 200, path: from, publicKey: KEYS.secp256k1.publicKeyAt(from),
+  })
+  give('x', { network: 'XRP', to_address: SINK, fee_max: '100' })
+  const [at, own2] = [[2, XRP.chain_index, 0], addressOf(XRP, [2, XRP.chain_index, 0])]
+  assert.equal(await recover(ledger(SINK, '5'), { order: 'x' }), 'TAG_MISMATCH: The transaction carries another tag')
+  assert.equal(await recover(ledger(own2, '5'), { order: 'x', to_path: at }), more)
+  assert.equal(await recover(ledger(own2, null), { order: 'x', to_path: at }), null)
+  const cap = BigInt(ETH.fee_cap)
+  give('dear', { fee_max: (2n * cap).toString() })
+  const dear = cap / 21_000n + 1n
+  assert.equal(await recover(eth(omnibus, { value: 1n, maxFeePerGas: dear }), { order: 'dear' }), `FEE_CAP: The fee ${21_000n * dear} is above the cap ${cap}`)
   bench.now++
   assert.equal(await recover(), 'ORDER_EXPIRED: The order has expired')
 })

@@ -165,6 +165,9 @@ test('fuel: a step of its own beside the payment, the forward, the cancellation 
     callers: [friend.api_key], voidNames: [requestOf(by)], voids: [keyOf(asked), requestOf(asked)],
   })
   const { rule, step, of, intent, voidNames, standing } = await ruled()
+  const end = await asksEnd(friend, rule.id)
+  const instead = await fuelled({ kind: 'cancel', of, request: end.request })
+  assert.equal(instead.step, names('fuel', step, keyOf(end, 'end-forward')))
   says(await fuelled(of), {
     step: names('fuel', step), intent, seen: [await seenOf(rule, 'forward')], callers: [mine.api_key], voidNames, rule: standing, ...draws(2n * FEE),
   })
