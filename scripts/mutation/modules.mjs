@@ -38,7 +38,7 @@ export const MODULES = {
     mutate: ['packages/signer/src/policy/**/*.ts', '!packages/signer/src/policy/exclusivity.ts', '!packages/signer/src/policy/nonce.ts'],
     // Those alone whose nodes are in the tests' own process: in a node's own process no change is switched on.
     tests: signer(
-      'rules', 'judge', 'verdicts', 'refusals', 'order-shape', 'proofs-and-limits', 'record', 'exclusive', 'amend', 'amend-attacks', 'solana',
+      'order-shape', 'rules', 'judge', 'verdicts', 'refusals', 'proofs-and-limits', 'record', 'exclusive', 'amend', 'amend-attacks', 'solana',
       'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'siphon',
     ),
   },

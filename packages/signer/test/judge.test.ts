@@ -31,9 +31,12 @@ test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, 
   const state = { spending } as unknown as State
   const charged = (amount: bigint, more: Partial<Charge> = {}, ahead: Charge[] = [], step = 's') =>
     said(() => { assertBudget(state, { step, charges: [{ budget: 'b', amount, limit: 10n, ...more }] } as unknown as Verdict, NOW, ahead) })
-  const used = (spent: bigint) => ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 10`, detail: { spent: String(spent), limit: '10' } })
+  const used = (spent: bigint) =>
+    ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 10`, detail: { spent: String(spent), limit: '10' } })
   assert.deepEqual([charged(10n), charged(11n)], [null, used(0n)])
-  const ahead: Charge[] = [{ budget: 'b', amount: 3n, limit: 10n }, { budget: 'other', amount: 9n, limit: 10n }, { budget: 'b', amount: 2n, limit: 10n }]
+  const ahead: Charge[] = [
+    { budget: 'b', amount: 3n, limit: 10n }, { budget: 'other', amount: 9n, limit: 10n }, { budget: 'b', amount: 2n, limit: 10n }
+  ]
   assert.deepEqual([charged(5n, {}, ahead), charged(6n, {}, ahead)], [null, used(5n)])
   spending.add('b', { at: NOW - DAY_MS - 1, amount: 9n, step: 'x' })
   spending.add('b', { at: NOW - DAY_MS, amount: 4n, step: 's' })
@@ -41,7 +44,8 @@ test('rules 11 to 13: what was charged within 24 hours counts, at its edge too, 
   assert.deepEqual([charged(6n), charged(7n)], [null, used(4n)])
   assert.deepEqual([charged(2n, {}, [ahead[0]!]), charged(4n, {}, [ahead[0]!])], [null, used(7n)])
   const two = (first: bigint, second: bigint) => said(() => {
-    assertBudget(state, { step: 's', charges: [{ budget: 'b', amount: first, limit: 10n }, { budget: 'other', amount: second, limit: 10n }] } as unknown as Verdict, NOW)
+    const charges = [{ budget: 'b', amount: first, limit: 10n }, { budget: 'other', amount: second, limit: 10n }]
+    assertBudget(state, { step: 's', charges } as unknown as Verdict, NOW)
   })
   assert.deepEqual([two(6n, 1n), two(6n, 2n)], [null, used(9n)])
 })
@@ -52,7 +56,8 @@ test('rule 13: of one step the dearest counts, beside all other steps; the rule 
   const charged = (amount: bigint, step: string, rule = false) => said(() => {
     assertBudget(state, { step, charges: [{ budget: 'b', amount, limit: 20n, largest: true, rule }] } as unknown as Verdict, NOW)
   })
-  const used = (spent: bigint) => ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 20`, detail: { spent: String(spent), limit: '20' } })
+  const used = (spent: bigint) =>
+    ({ code: 'BUDGET', message: `The budget of 24 hours is used up: ${spent} of 20`, detail: { spent: String(spent), limit: '20' } })
   spending.add('b', { at: NOW, amount: 3n, step: 'a' })
   spending.add('b', { at: NOW, amount: 7n, step: 'a' })
   spending.add('b', { at: NOW, amount: 5n, step: 'c' })
@@ -69,7 +74,9 @@ test('rule 13: of one step the dearest counts, beside all other steps; the rule 
 })
 
 test('what of a fee counts: all that is more than a twentieth of what is moved; a fuel moves its amount and its fee', () => {
-  assert.deepEqual([beyondShare(5n, 100n), beyondShare(6n, 100n), beyondShare(5n, 99n), beyondShare(7n, 0n), beyondShare(4n, 100n)], [0n, 1n, 1n, 7n, 0n])
+  assert.deepEqual(
+    [beyondShare(5n, 100n), beyondShare(6n, 100n), beyondShare(5n, 99n), beyondShare(7n, 0n), beyondShare(4n, 100n)], [0n, 1n, 1n, 7n, 0n]
+  )
   assert.equal(costOfFuel({ decoded: { payments: [{ amount: 7n }], fee_max: 3n } } as unknown as Subject), 10n)
 })
 
@@ -77,16 +84,21 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
   assert.deepEqual([isTimely(100, 160), isTimely(100, 161)], [true, false])
   const proven = { iat: 1_000_000, exp: 1_000_025, nonce: 'n', enrolment: { api_key: 'k' } } as unknown as Proven
   const aged = (after: number, more: object = {}) => {
-    const refusal = said(() => { assertAge({ notBefore: 0, seen: new Map(), ...more } as unknown as State, new Map(), proven, 'c', [], 1_000_000 + after) })
+    const refusal = said(
+      () => { assertAge({ notBefore: 0, seen: new Map(), ...more } as unknown as State, new Map(), proven, 'c', [], 1_000_000 + after) }
+    )
     return refusal && (refusal as { message: string }).message
   }
   assert.equal(aged(0, { notBefore: 1_000_000_001 }), 'The request was issued before this node was restored')
-  assert.equal(aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }), 'The request was issued more than 7 days ago')
+  assert.equal(
+    aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }), 'The request was issued more than 7 days ago'
+  )
   assert.equal(aged(DAY_S + 1), 'The request was issued more than 24 hours ago, and nobody saw it while it was live')
 })
 
 const verdictAt = (nonce: bigint | null, more: object = {}): Verdict => ({
-  order: { purpose: { kind: 'pay' } }, key: { key_id: 'k' }, decoded: { network: 'ETH', from: ['a'], nonce }, step: `s${nonce}`, beside: [], charges: [],
+  order: { purpose: { kind: 'pay' } }, key: { key_id: 'k' }, decoded: { network: 'ETH', from: ['a'], nonce }, step: `s${nonce}`, beside: [],
+  charges: [],
   repeatable: false, leftover: null, fuelled: null, rule: null, voids: [], ...more,
 }) as unknown as Verdict
 
@@ -104,8 +116,10 @@ test('a run: payments or fuels of one account, number after number, and nothing 
   const fuel = { order: { purpose: { kind: 'fuel' } } }
   const charge = { budget: 'b', amount: 1n, limit: 1n }
   for (const more of [
-    { order: { purpose: { kind: 'pay', speed_up: {} } } }, { charges: [charge] }, { order: { purpose: { kind: 'sweep' } } }, { order: { purpose: { kind: 'forward' } } },
-    { order: { purpose: { kind: 'drain' } }, charges: [] }, { ...fuel, charges: [charge, { ...charge, largest: true }] }, { ...fuel, charges: [{ ...charge, rule: true }] },
+    { order: { purpose: { kind: 'pay', speed_up: {} } } }, { charges: [charge] }, { order: { purpose: { kind: 'sweep' } } },
+    { order: { purpose: { kind: 'forward' } } },
+    { order: { purpose: { kind: 'drain' } }, charges: [] }, { ...fuel, charges: [charge, { ...charge, largest: true }] },
+    { ...fuel, charges: [{ ...charge, rule: true }] },
     { repeatable: true }, { leftover: {} }, { fuelled: {} }, { rule: {} }, { voids: ['v'] },
   ]) assert.deepEqual(after(more), plain, JSON.stringify(Object.keys(more)))
   assert.equal(after({ ...fuel, charges: [charge, charge] }), null)
@@ -163,13 +177,20 @@ test('a run is judged whole: each as if those before it were on record, and none
     return bench.judge.admitAll(verdicts, verdicts.map(() => SESSION))
   }
   assert.match(await told(() => admit(asked, 1)) as string, /^NONCE_GAP: /)
-  assert.equal(await told(() => bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))])), 'BAD_ORDER: What is signed together is of one account, with one number after the other')
+  assert.equal(
+    await told(() => bench.judge.judgeAll([orders(asked)[0]!, bench.order(pay(asked[1]!), paid(2))])),
+    'BAD_ORDER: What is signed together is of one account, with one number after the other'
+  )
   const second = await asksPay(mine, { sequence_id: 'x' }, { nonce: asked[0]!.nonce })
-  assert.equal(await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))), 'INTENT_CONFLICT: One nonce of an API key stands for two requests')
+  assert.equal(
+    await told(() => bench.judge.judgeAll(orders([asked[0]!, second]))), 'INTENT_CONFLICT: One nonce of an API key stands for two requests'
+  )
   assert.equal(bench.store.record.height, height)
   const steps = await admit(asked)
   assert.equal(bench.store.record.height, height + 6)
-  assert.deepEqual(steps.map(({ unsigned_hash: hash }) => hash), (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash))
+  assert.deepEqual(
+    steps.map(({ unsigned_hash: hash }) => hash), (await bench.judge.judgeAll(orders(asked))).map(({ unsignedHash }) => unsignedHash)
+  )
   // Once more, one of them new: a further session of each that is known, and one step.
   const more = await asksPay(mine)
   const again = await admit([...asked, more])
@@ -183,7 +204,8 @@ test('a run of fuels keeps to the budget, in which what is on record counts once
   const cap = BigInt(ETH.fee_cap)
   const tank = [0, ETH.chain_index, 0]
   const fuels = async (count: number, value: bigint) => Promise.all(Array.from({ length: count }, async (_, nonce) => bench.order(
-    { kind: 'fuel', for: pay(await asksPay(mine)), gas: '1', max_fee_per_gas: cap.toString() }, eth(tank, { to: addressOf(ETH, path), value, nonce }))))
+    { kind: 'fuel', for: pay(await asksPay(mine)), gas: '1', max_fee_per_gas: cap.toString() },
+    eth(tank, { to: addressOf(ETH, path), value, nonce }))))
   const admit = async (orders: Awaited<ReturnType<typeof fuels>>) => {
     const verdicts = await bench.judge.judgeAll(orders)
     return bench.judge.admitAll(verdicts, verdicts.map(() => SESSION))
@@ -212,7 +234,12 @@ test('after a void nothing is signed, not what was signed before either', async 
   const asked = await asksPay(mine)
   assert.equal(await bench.told(pay(asked), paid()), null)
   const by = await asksAbout(mine, asked.id, 'cancel')
-  assert.equal(await bench.told({ kind: 'cancel', of: pay(asked), request: by.request }, eth(path, { to: addressOf(ETH, path), maxFeePerGas: 4n * GWEI })), null)
+  assert.equal(
+    await bench.told(
+      { kind: 'cancel', of: pay(asked), request: by.request }, eth(path, { to: addressOf(ETH, path), maxFeePerGas: 4n * GWEI })
+    ),
+    null
+  )
   assert.equal(await bench.told(pay(asked), paid()), 'VOIDED: The intent was voided')
 })
 
@@ -257,6 +284,11 @@ test('a finished signature that waits to be written is written before the same t
   const known = bench.judge.assertAllowed(verdict)
   assert.equal(known, step)
   assert.equal(known?.signed?.hash, 'h')
+  // What is signed already waits for no disk.
+  const { height } = bench.store.record
+  bench.store.appendSoon('revoke', { api_key: 'other' })
+  bench.judge.assertAllowed(verdict)
+  assert.equal(bench.store.record.height, height)
 })
 
 test('the record is asked for every rule: a gap, an end, the meaning of a nonce, what was seen', async () => {
@@ -266,10 +298,13 @@ test('the record is asked for every rule: a gap, an end, the meaning of a nonce,
   const again = await asksPay(mine, { sequence_id: 'b' }, { nonce: asked.nonce })
   assert.equal(await bench.told(pay(again), paid(1)), 'INTENT_CONFLICT: This API key used the nonce for another request')
   const other = await asksPay(mine, { sequence_id: 'a', amount: 2 })
-  assert.equal(await bench.told(pay(other), paid(1, { value: 2n * ONE })), 'INTENT_CONFLICT: The same sequence_id stands for another payment')
+  assert.equal(
+    await bench.told(pay(other), paid(1, { value: 2n * ONE })), 'INTENT_CONFLICT: The same sequence_id stands for another payment'
+  )
   const alias = await asksPay(mine, { sequence_id: 'a' })
   assert.equal(await bench.told(pay(alias), paid()), null, 'another request of the same meaning: the same payment')
   const rule = await asksRule(mine, { daily_cap: 1 })
-  const forward = (id: string, nonce: number) => bench.told({ kind: 'forward', id, rule: rule.request }, eth(path, { to: SINK_ETH, value: ONE, nonce }))
+  const forward = (id: string, nonce: number) =>
+    bench.told({ kind: 'forward', id, rule: rule.request }, eth(path, { to: SINK_ETH, value: ONE, nonce }))
   assert.match(await forward('11111111-1111-4111-8111-111111111111', 1) as string, /^FORWARD_CAP: /)
 })

@@ -38,7 +38,9 @@ export const addressOf = (network: Network, path: readonly number[]): string => 
 export const WALLET = { key: KEYS.secp256k1, publicKeyAt: KEYS.secp256k1.publicKeyAt } as unknown as Workspace
 
 const second = generateKeyPairSync('ed25519')
-export const receiptOf = (told: Receipt['receipt']): Receipt => ({ receipt: told, signature: signBytes(second.privateKey, receiptBytes(told)) })
+export const receiptOf = (told: Receipt['receipt']): Receipt => (
+  { receipt: told, signature: signBytes(second.privateKey, receiptBytes(told)) }
+)
 
 /** What is refused, and in which words; null: nothing is. */
 export async function told(act: () => unknown): Promise<string | null> {
@@ -59,31 +61,45 @@ const uuid = (number: number): string => `00000000-0000-4000-8000-${String(numbe
 /** A signed request, issued at IAT, under a nonce of its own. */
 export async function ask(caller: Caller, uri: string, body: Body, more: Partial<Parameters<typeof signRequest>[0]> = {}): Promise<Asked> {
   const nonce = more.nonce ?? uuid(++last)
-  const request = await signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri, body: JSON.stringify(body), now: IAT, ...more, nonce })
+  const request = await signRequest(
+    { apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri, body: JSON.stringify(body), now: IAT, ...more, nonce }
+  )
   return { request, nonce, id: transactionId(caller.api_key, nonce), caller }
 }
 export const asksPay = (caller: Caller, body: Body = {}, more: Parameters<typeof ask>[3] = {}): Promise<Asked> =>
-  ask(caller, '/dac/v1/transaction', { destination_type: 'EXTERNAL', source_type: 'INTERNAL', asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...body }, more)
+  ask(
+    caller, '/dac/v1/transaction',
+    { destination_type: 'EXTERNAL', source_type: 'INTERNAL', asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...body }, more
+  )
 export const asksRule = (caller: Caller, body: Body = {}, more: Parameters<typeof ask>[3] = {}): Promise<Asked> => ask(
   caller, '/dac/v1/auto-forwarding',
-  { asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date((IAT + 86_400) * 1000).toISOString(), ...body }, more
+  {
+    asset: 'ETH', min_amount: 1, destination_address: SINK_ETH, daily_cap: 5, expires_at: new Date((IAT + 86_400) * 1000).toISOString(),
+    ...body,
+  }, more
 )
 export const asksStake = (caller: Caller, uri: string, body: Body): Promise<Asked> =>
   ask(caller, uri, { asset: 'TRX', ...(uri.endsWith('release-unstaked') ? {} : { resource: 'ENERGY', amount: 100 }), ...body })
 export const asksAbout = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Body = {}): Promise<Asked> =>
   ask(caller, `/dac/v1/transaction/${id}/${name}`, body)
-export const asksEnd = (caller: Caller, id: string): Promise<Asked> => ask(caller, `/dac/v1/auto-forwarding/${id}`, {}, { method: 'DELETE' })
+export const asksEnd = (caller: Caller, id: string): Promise<Asked> => ask(
+  caller, `/dac/v1/auto-forwarding/${id}`, {}, { method: 'DELETE' }
+)
 
 const REFERENCE = {
   ...tron.refBlock(70_000_000, '00000000042c1d80a1b2c3d4e5f60718293a4b5c6d7e8f900112233445566778'), expiration: (IAT + 600) * 1000,
   timestamp: IAT * 1000,
 }
-const common = (path: number[], reference = {}) => ({ reference: { ...REFERENCE, ...reference }, path, publicKey: KEYS.secp256k1.publicKeyAt(path) })
+const common = (path: number[], reference = {}) =>
+  ({ reference: { ...REFERENCE, ...reference }, path, publicKey: KEYS.secp256k1.publicKeyAt(path) })
 export const trx = (path: number[], to: string, amount: bigint, asset = 'TRX'): UnsignedTransaction => tron.buildTransfer(TRX, {
   ...common(path), asset: registry.asset(asset) as Asset, to, amount, ...(asset === 'TRX' ? {} : { feeLimit: 15_636_000n }),
 })
-export const staked = (path: number[], action: Partial<TronAction> & Pick<TronAction, 'kind'>, reference: object = {}): UnsignedTransaction =>
-  tron.buildAction(TRX, { resource: 'ENERGY', amount: 100_000_000n, receiver: null, ...action, ...common(path, reference) } as Parameters<typeof tron.buildAction>[1])
+type Staked = Partial<TronAction> & Pick<TronAction, 'kind'>
+export const staked = (path: number[], action: Staked, reference: object = {}): UnsignedTransaction =>
+  tron.buildAction(TRX, {
+    resource: 'ENERGY', amount: 100_000_000n, receiver: null, ...action, ...common(path, reference),
+  } as Parameters<typeof tron.buildAction>[1])
 
 export class Bench {
   readonly store: Store
@@ -97,7 +113,9 @@ export class Bench {
     this.store = new Store(join(this.#folder, 'record.sqlite'), () => this.now * 1000)
     this.context = {
       registry, store: this.store, identities: new Map([[2, second.publicKey]]), budgetFeeCaps,
-      keyOf: (workspace, curve) => (workspace === WORKSPACE ? Promise.resolve(KEYS[curve]) : Promise.reject(new Refusal('KEY_NOT_READY', workspace))),
+      keyOf: (workspace, curve) => (
+        workspace === WORKSPACE ? Promise.resolve(KEYS[curve]) : Promise.reject(new Refusal('KEY_NOT_READY', workspace))
+      ),
     }
     this.judge = new Judge(this.context)
   }
@@ -110,7 +128,9 @@ export class Bench {
   }
 
   /** As the platform's call is read. */
-  order(purpose: object, unsigned: UnsignedTransaction, workspace = WORKSPACE): Order { return orderSchema.parse({ workspace, purpose, unsigned }) }
+  order(purpose: object, unsigned: UnsignedTransaction, workspace = WORKSPACE): Order {
+    return orderSchema.parse({ workspace, purpose, unsigned })
+  }
   verdict(purpose: object, unsigned: UnsignedTransaction, workspace?: string): Promise<Verdict> {
     return this.judge.judge(this.order(purpose, unsigned, workspace))
   }

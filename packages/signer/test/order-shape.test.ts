@@ -31,8 +31,10 @@ const allOf = (count: number, each: unknown) => Array.from({ length: count }, ()
 test('every purpose is read as it was told, with all that may come along', () => {
   const proven = { request, receipts: [receipt, receipt, receipt] }
   for (const purpose of [
-    pay, { ...pay, ...proven, speed_up: proven }, cancel, { ...cancel, of: forward, ...proven }, sweep, forward, { ...forward, receipts: [] }, drain, recover,
-    { ...recover, to_path: [0, 1, 0x7fffffff] }, { kind: 'tank-stake', order: 'o' }, fuel, { ...fuel, l1_fee: '1', beside: [{ for: pay, ...cost, l1_fee: '0' }] },
+    pay, { ...pay, ...proven, speed_up: proven }, cancel, { ...cancel, of: forward, ...proven }, sweep, forward,
+    { ...forward, receipts: [] }, drain, recover,
+    { ...recover, to_path: [0, 1, 0x7fffffff] }, { kind: 'tank-stake', order: 'o' }, fuel,
+    { ...fuel, l1_fee: '1', beside: [{ for: pay, ...cost, l1_fee: '0' }] },
     ...['freeze', 'delegate', 'undelegate', 'unfreeze', 'withdraw'].map((step) => ({ ...stake, ...proven, step })),
     ...[pay, cancel, sweep, forward, stake].map((each) => ({ ...fuel, for: each })),
     ...['delegate', 'undelegate'].flatMap((step) => [pay, sweep, forward].map((each) => ({ ...lend, step, for: each }))),
@@ -41,7 +43,8 @@ test('every purpose is read as it was told, with all that may come along', () =>
 
 test('a field more, a field less, another kind, what is within what it must not be within', () => {
   for (const purpose of [
-    pay, { ...pay, speed_up: { request } }, cancel, sweep, forward, stake, fuel, lend, drain, recover, { kind: 'tank-stake', order: 'o' }, { ...pay, receipts: [receipt] },
+    pay, { ...pay, speed_up: { request } }, cancel, sweep, forward, stake, fuel, lend, drain, recover, { kind: 'tank-stake', order: 'o' },
+    { ...pay, receipts: [receipt] },
   ]) {
     assert.ok(!ofPurpose({ ...purpose, more: 1 }))
     for (const name of Object.keys(purpose)) {
@@ -59,7 +62,9 @@ test('a field more, a field less, another kind, what is within what it must not 
   assert.ok(!ofPurpose({ ...stake, step: 'vote' }))
   for (const each of [sweep, cancel]) assert.ok(!ofPurpose({ ...fuel, beside: [{ for: each, ...cost }] }))
   assert.ok(!ofPurpose({ ...fuel, beside: [{ for: pay, ...cost, more: 1 }] }))
-  for (const name of ['for', 'gas', 'max_fee_per_gas']) assert.ok(!ofPurpose({ ...fuel, beside: [{ for: pay, ...cost, [name]: undefined }] }))
+  for (const name of ['for', 'gas', 'max_fee_per_gas']) {
+    assert.ok(!ofPurpose({ ...fuel, beside: [{ for: pay, ...cost, [name]: undefined }] }))
+  }
   for (const name of ['workspace', 'purpose', 'unsigned']) assert.ok(!isRead({ ...order, [name]: undefined }))
   assert.ok(!isRead({ ...order, more: 1 }))
   for (const name of ['network', 'bytes', 'inputs']) assert.ok(!ofUnsigned({ [name]: undefined }))
@@ -93,17 +98,28 @@ test('how long, how many, how large', () => {
     assert.ok(!reads(most + 1), reads.toString())
   }
   for (const index of [-1, 0.5, '1']) {
-    assert.ok(!ofPurpose({ ...sweep, sub_account: index }) && !ofUnsigned({ inputs: [{ path: [index] }] }) && !ofUnsigned({ change: { output: index, path: [] } }))
+    assert.ok(
+      !ofPurpose({ ...sweep, sub_account: index }) && !ofUnsigned({ inputs: [{ path: [index] }] }) && !ofUnsigned(
+        { change: { output: index, path: [] } }
+      )
+    )
   }
-  for (const more of [{ more: 1 }, { path: undefined }, { previous: 1 }, { previous: '0' }, { previous: '0G' }]) assert.ok(!ofUnsigned({ inputs: [{ path: [], ...more }] }))
-  for (const more of [{ more: 1 }, { path: undefined }, { output: undefined }]) assert.ok(!ofUnsigned({ change: { output: 0, path: [], ...more } }))
+  for (const more of [{ more: 1 }, { path: undefined }, { previous: 1 }, { previous: '0' }, { previous: '0G' }]) {
+    assert.ok(!ofUnsigned({ inputs: [{ path: [], ...more }] }))
+  }
+  for (const more of [{ more: 1 }, { path: undefined }, { output: undefined }]) {
+    assert.ok(!ofUnsigned({ change: { output: 0, path: [], ...more } }))
+  }
   for (const bytes of ['0', '0A', 'xy', '']) assert.ok(!ofUnsigned({ bytes }), bytes)
 })
 
 test('a receipt: a node of three, names no longer than they can be, and nothing else', () => {
-  const reads = (told: object, more: object = {}) => ofPurpose({ ...pay, receipts: [{ receipt: { ...receipt.receipt, ...told }, signature: 's', ...more }] })
+  const reads = (told: object, more: object = {}) =>
+    ofPurpose({ ...pay, receipts: [{ receipt: { ...receipt.receipt, ...told }, signature: 's', ...more }] })
   for (const [name, most] of [['api_key', 256], ['nonce', 256], ['intent', 64]] as const) {
-    assert.deepEqual([reads({ [name]: '' }), reads({ [name]: 'x'.repeat(most) }), reads({ [name]: 'x'.repeat(most + 1) })], [true, true, false], name)
+    assert.deepEqual(
+      [reads({ [name]: '' }), reads({ [name]: 'x'.repeat(most) }), reads({ [name]: 'x'.repeat(most + 1) })], [true, true, false], name
+    )
   }
   assert.deepEqual([reads({}, { signature: 'x'.repeat(128) }), reads({}, { signature: 'x'.repeat(129) })], [true, false])
   assert.deepEqual([0, 1, 2, 3, 4, 1.5].map((node) => reads({ node })), [false, true, true, true, false, false])
@@ -122,7 +138,12 @@ test('amounts as whole decimal numbers, ids in one spelling', () => {
   assert.deepEqual([gas('9'), gas('1'), gas('19')], [true, true, true])
   const isId = (text: string) => uuidSchema.safeParse(text).success
   assert.ok(isId(ID) && isId('ffffffff-ffff-ffff-ffff-ffffffffffff'))
-  for (const text of [ID.toUpperCase(), `${ID}0`, `0${ID}`, ID.slice(1), ID.slice(0, -1), ID.replace('-', ''), `${ID}-0000`, ID.replace('89ab-', ''), ID.replaceAll('-', '_'), ID.replace('a', 'g')]) assert.ok(!isId(text), text)
+  for (const text of [
+    ID.toUpperCase(), `${ID}0`, `0${ID}`, ID.slice(1), ID.slice(0, -1), ID.replace('-', ''), `${ID}-0000`, ID.replace('89ab-', ''),
+    ID.replaceAll('-', '_'), ID.replace('a', 'g'),
+  ]) {
+    assert.ok(!isId(text), text)
+  }
   assert.ok(!ofPurpose({ ...forward, id: ID.toUpperCase() }))
 })
 
@@ -131,6 +152,9 @@ test('a transaction has one hash, whatever came along with it, and another one w
   assert.equal(of(), 'd3e73b01c10c0742526e1fd0491c88e8a848d50e3926e5ccd4ebc56a823fecf6')
   assert.equal(of({ inputs: [{ path: [1, 2], previous: '00' }] }), of())
   assert.equal(of({ change: undefined }), of())
-  const others = [{ network: 'M' }, { bytes: '01' }, { inputs: [{ path: [1, 3] }] }, { inputs: [{ path: [1, 2] }, { path: [1, 2] }] }, { change: { output: 1, path: [1] } }, { change: { output: 2, path: [1] } }]
+  const others = [
+    { network: 'M' }, { bytes: '01' }, { inputs: [{ path: [1, 3] }] }, { inputs: [{ path: [1, 2] }, { path: [1, 2] }] },
+    { change: { output: 1, path: [1] } }, { change: { output: 2, path: [1] } },
+  ]
   assert.equal(new Set([of(), ...others.map((more) => of(more))]).size, others.length + 1)
 })

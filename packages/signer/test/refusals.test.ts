@@ -9,7 +9,8 @@ import { FuelledAddresses } from '../src/store/fuelled.ts'
 import type { State } from '../src/store/state.ts'
 import { BTC, btc, ETH, eth, funding, registry, SINK_BTC, SINK_ETH, usdt, type Caller } from './house.ts'
 import {
-  addressOf, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, receiptOf, staked, told, TRX, trx, WALLET, WORKSPACE, type Asked,
+  addressOf, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, receiptOf, staked, told, TRX, trx, WALLET, WORKSPACE,
+  type Asked,
 } from './judging.ts'
 
 /** What each purpose is refused for before the transaction itself is looked at, in the words that the platform is told. */
@@ -93,7 +94,8 @@ test('the rate of a speed-up or a cancellation is the later one; of the end of a
   await refused(pay(paid), dear(2n), "FEE_RATE: The fee rate 2 is above the caller's")
   await refused(faster, dear(4n), "FEE_RATE: The fee rate 4 is above the caller's")
   await refused(faster, dear(3n), null)
-  const cancel = (of: object, by: Asked) => bench.told({ kind: 'cancel', of, request: by.request }, eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas: 9_000_000_000n }))
+  const cancel = (of: object, by: Asked) =>
+    bench.told({ kind: 'cancel', of, request: by.request }, eth(omnibus, { to: addressOf(ETH, omnibus), maxFeePerGas: 9_000_000_000n }))
   assert.equal(await cancel(pay(paid), await asksAbout(mine, paid.id, 'cancel')), null)
 })
 
@@ -102,7 +104,9 @@ test('who was revoked pays no more, but may be stopped, and what was lent for hi
   const [paid, rule] = [await asksPay(mine), await asksRule(mine)]
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const tronRule = await asksRule(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
-  const [cancels, ends, own] = [await asksAbout(friend, paid.id, 'cancel'), await asksEnd(friend, rule.id), await asksAbout(mine, paid.id, 'cancel')]
+  const [cancels, ends, own] = [
+    await asksAbout(friend, paid.id, 'cancel'), await asksEnd(friend, rule.id), await asksAbout(mine, paid.id, 'cancel')
+  ]
   const between = await bench.verdict(pay(paid), eth(omnibus, { value: ONE }))
   bench.store.append('revoke', { api_key: mine.api_key })
   const revoked = 'NOT_ENROLLED: The API key is revoked at this node'
@@ -113,6 +117,9 @@ test('who was revoked pays no more, but may be stopped, and what was lent for hi
   await refused(of, eth(omnibus, { value: ONE }), revoked)
   assert.equal(await told(() => bench.verdict(of, eth(omnibus, { value: ONE }))), revoked, 'before the record is asked')
   await refused({ kind: 'cancel', of: pay(paid), request: own.request }, back(), revoked)
+  for (const { request } of [paid, rule, own]) {
+    assert.equal(await told(() => bench.judge.understand(request)), revoked, 'nor is a receipt given')
+  }
   const lend = (step: 'delegate' | 'undelegate', purpose: object) =>
     bench.told({ kind: 'lend', step, for: purpose }, staked(trxTank, { kind: step, receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }))
   for (const purpose of [pay(tron), { kind: 'forward', id: ID, rule: tronRule.request }]) {
@@ -138,8 +145,13 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   await refused(of, eth(omnibus, { value: 1n }), `FORWARD_TOO_SMALL: The forward moves 1, and the rule's smallest is ${ONE}`)
   await refused(cancel, eth(omnibus), "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only")
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }
-  await refused(sweep, eth([1, ETH.chain_index, 7], { value: ONE }), "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only")
-  await refused({ kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' }, eth(tank, { value: 1n }), 'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only')
+  await refused(
+    sweep, eth([1, ETH.chain_index, 7], { value: ONE }), "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only"
+  )
+  await refused(
+    { kind: 'fuel', for: pay(paid), gas: '1', max_fee_per_gas: '1' }, eth(tank, { value: 1n }),
+    'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only'
+  )
 
   const [own, other] = [[1, TRX.chain_index, 0], [2, TRX.chain_index, 0]]
   const { request } = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
@@ -148,11 +160,22 @@ test('each purpose is held to its own rule, and to its own paths', async () => {
   await refused(stake, staked(own, { kind: 'freeze', amount: 1n }), 'AMOUNT_MISMATCH: The transaction is about another amount')
   const tron = await asksPay(mine, { asset: 'USDT_TRX', destination_address: FRIEND })
   const lend = { kind: 'lend', step: 'delegate', for: pay(tron) }
-  await refused(lend, staked(trxTank, { kind: 'delegate', receiver: FRIEND }), 'DESTINATION_MISMATCH: Energy goes to the source address of its intent only')
+  await refused(
+    lend, staked(trxTank, { kind: 'delegate', receiver: FRIEND }),
+    'DESTINATION_MISMATCH: Energy goes to the source address of its intent only'
+  )
   bench.store.append('drain', { order: 'd', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: IAT })
-  bench.store.append('tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT })
-  await refused({ kind: 'drain', order: 'd' }, eth(tank, { to: addressOf(ETH, omnibus) }), "DESTINATION_MISMATCH: The transaction pays another address than the operator's order")
-  await refused({ kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 6n }), 'AMOUNT_MISMATCH: The transaction is about another amount')
+  bench.store.append(
+    'tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT }
+  )
+  await refused(
+    { kind: 'drain', order: 'd' }, eth(tank, { to: addressOf(ETH, omnibus) }),
+    "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
+  )
+  await refused(
+    { kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 6n }),
+    'AMOUNT_MISMATCH: The transaction is about another amount'
+  )
 })
 
 test('a rule that this node did not see live stands by what a peer signed of it, or not at all', async () => {
@@ -175,15 +198,21 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
   const [one, two] = [await asksPay(mine), await asksPay(mine)]
   const coins = await asksPay(mine, { asset: 'BTC', amount: 0.001, destination_address: SINK_BTC })
   await refused(fuel(pay(coins)), given(), 'FUEL_WITHOUT_INTENT: BTC pays its own fees')
-  await refused(fuel({ kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }), given(), 'FUEL_WITHOUT_INTENT: A sweep of ETH pays for itself')
-  await refused(fuel(pay(one)), eth(omnibus, { to: addressOf(ETH, omnibus) }), `FOREIGN_PATH: Only the path ${tank.join('/')} may be used here`)
+  await refused(
+    fuel({ kind: 'sweep', sub_account: 1, asset: 'ETH', address_index: 7 }), given(), 'FUEL_WITHOUT_INTENT: A sweep of ETH pays for itself'
+  )
+  await refused(
+    fuel(pay(one)), eth(omnibus, { to: addressOf(ETH, omnibus) }), `FOREIGN_PATH: Only the path ${tank.join('/')} may be used here`
+  )
   const only = 'SHAPE: Only payments share a fuel'
   const beside = [{ for: pay(two), ...COST }]
   const faster = { speed_up: { request: (await asksAbout(mine, one.id, 'speed-up')).request } }
   const cancel = { kind: 'cancel', of: pay(one), request: (await asksAbout(mine, one.id, 'cancel')).request }
   const sweep = { kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }
   for (const purpose of [pay(one, faster), cancel, sweep]) await refused(fuel(purpose, { beside }), given(), only)
-  await refused(fuel(pay(two), { beside: [{ for: pay(one, faster), ...COST }] }), given(), 'SHAPE: A payment that was sped up has a fuel of its own')
+  await refused(
+    fuel(pay(two), { beside: [{ for: pay(one, faster), ...COST }] }), given(), 'SHAPE: A payment that was sped up has a fuel of its own'
+  )
   await refused(fuel(pay(one), { beside: [{ for: pay(one), ...COST }] }), given(), 'SHAPE: A fuel names one payment twice')
   const several = 'DESTINATION_MISMATCH: Payments of several addresses cannot share a fuel'
   const others = [await asksPay(bench.caller(2)), await asksPay(mine, { asset: 'USDT_BASE' })]
@@ -194,19 +223,27 @@ test('fuel: for what pays its own fees, from elsewhere, or shared by what must n
   await refused(fuel(pay(limited), dear), given(), rate)
   await refused(fuel(pay(one), { beside: [{ for: pay(limited), ...dear }] }), given(), rate)
   await refused(fuel(pay(one), { ...dear, beside: [{ for: pay(limited), ...COST }] }), given(), null)
-  for (const free of [{ kind: 'forward', id: ID, rule: (await asksRule(mine)).request }]) await refused(fuel(free, dear), eth(tank, { to: addressOf(ETH, omnibus), value: 1n, nonce: 1 }), null)
+  for (const free of [{ kind: 'forward', id: ID, rule: (await asksRule(mine)).request }]) {
+    await refused(fuel(free, dear), eth(tank, { to: addressOf(ETH, omnibus), value: 1n, nonce: 1 }), null)
+  }
 })
 
 test('energy: where there is none, from another address than the tank', async () => {
   const asked = await asksPay(mine)
   const lend = (of: object, path: number[]) =>
-    bench.told({ kind: 'lend', step: 'delegate', for: of }, staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) }))
+    bench.told(
+      { kind: 'lend', step: 'delegate', for: of }, staked(path, { kind: 'delegate', receiver: addressOf(TRX, [1, TRX.chain_index, 0]) })
+    )
   assert.equal(await lend(pay(asked), trxTank), 'FUEL_WITHOUT_INTENT: ETH knows no energy')
   const tron = await asksPay(mine, { asset: 'TRX', destination_address: FRIEND })
   assert.equal(await lend(pay(tron), [1, TRX.chain_index, 0]), `FOREIGN_PATH: Only the path ${trxTank.join('/')} may be used here`)
-  assert.equal(await lend({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, trxTank), 'FUEL_WITHOUT_INTENT: ETH knows no energy')
+  assert.equal(
+    await lend({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, trxTank), 'FUEL_WITHOUT_INTENT: ETH knows no energy'
+  )
   bench.caller(TANK_SUB_ACCOUNT)
-  assert.equal(await lend({ kind: 'sweep', sub_account: 0, asset: 'USDT_TRX', address_index: 1 }, trxTank), 'FOREIGN_PATH: The gas tank is not swept')
+  assert.equal(
+    await lend({ kind: 'sweep', sub_account: 0, asset: 'USDT_TRX', address_index: 1 }, trxTank), 'FOREIGN_PATH: The gas tank is not swept'
+  )
 })
 
 test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibus address', async () => {
@@ -227,19 +264,30 @@ test('sweeps: of what is spent as it lies, of the tank, of nobody, of the omnibu
 test("an operator's order: none, from elsewhere than the tank, on a network that this node does not know", async () => {
   bench.store.append('drain', { order: 'd', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: IAT })
   bench.store.append('drain', { order: 'n', workspace: 'w', network: 'NOPE', to_address: SINK_ETH, expires_at: IAT })
-  bench.store.append('tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT })
+  bench.store.append(
+    'tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT }
+  )
   const freeze = (path: number[]) => staked(path, { kind: 'freeze', amount: 5n })
   const none = "ORDER_UNKNOWN: This node's operator gave no such order"
   await refused({ kind: 'drain', order: 'x' }, eth(tank), none)
   await refused({ kind: 'tank-stake', order: 'x' }, freeze(trxTank), none)
   await refused({ kind: 'drain', order: 'd' }, eth(omnibus), `FOREIGN_PATH: Only the path ${tank.join('/')} may be used here`)
-  await refused({ kind: 'tank-stake', order: 't' }, freeze([1, TRX.chain_index, 0]), `FOREIGN_PATH: Only the path ${trxTank.join('/')} may be used here`)
-  await refused({ kind: 'drain', order: 'n' }, { ...eth(tank), network: 'NOPE' }, "NETWORK_MISMATCH: The network NOPE is not in this node's registry")
+  await refused(
+    { kind: 'tank-stake', order: 't' }, freeze([1, TRX.chain_index, 0]), `FOREIGN_PATH: Only the path ${trxTank.join('/')} may be used here`
+  )
+  await refused(
+    { kind: 'drain', order: 'n' }, { ...eth(tank), network: 'NOPE' }, "NETWORK_MISMATCH: The network NOPE is not in this node's registry"
+  )
   await refused({ kind: 'drain', order: 'd' }, eth(tank, { value: 1n }), null)
-  await refused({ kind: 'drain', order: 'd' }, eth(tank, { value: 2n, nonce: 1 }), 'NOT_EXCLUSIVE: Another transaction of this step was signed, and both could be mined')
+  await refused(
+    { kind: 'drain', order: 'd' }, eth(tank, { value: 2n, nonce: 1 }),
+    'NOT_EXCLUSIVE: Another transaction of this step was signed, and both could be mined'
+  )
   await refused({ kind: 'tank-stake', order: 't' }, freeze(trxTank), null)
   const later = staked(trxTank, { kind: 'freeze', amount: 5n }, { timestamp: IAT * 1000 + 1 })
-  await refused({ kind: 'tank-stake', order: 't' }, later, 'NOT_EXCLUSIVE: Another transaction of this step was signed, and both could be mined')
+  await refused(
+    { kind: 'tank-stake', order: 't' }, later, 'NOT_EXCLUSIVE: Another transaction of this step was signed, and both could be mined'
+  )
 })
 
 test('what cannot be read is refused under the name of its rule, and what is no refusal stays an error', async () => {
@@ -259,10 +307,17 @@ test('what cannot be read is refused under the name of its rule, and what is no 
   assert.deepEqual(await said(eth(omnibus, { chainId: 1 }), ETH), ['CHAIN_ID_MISMATCH', 'CHAIN_ID'])
   assert.deepEqual(await said(usdt(omnibus, SINK_ETH, 1n, { to: SINK_ETH }), ETH), ['CONTRACT_MISMATCH', 'CONTRACT'])
   assert.deepEqual(await said({ ...coins, change: { output: 1, path: path(6) } }, BTC), ['CHANGE_MISMATCH', 'CHANGE'])
-  assert.deepEqual(await said({ ...coins, inputs: [{ path: path(0), previous: funding(WALLET, [{ path: path(0), value: 1n }]).toHex() }] }, BTC), ['PREVIOUS_TRANSACTION', 'PREVIOUS_TRANSACTION'])
+  assert.deepEqual(
+    await said({ ...coins, inputs: [{ path: path(0), previous: funding(WALLET, [{ path: path(0), value: 1n }]).toHex() }] }, BTC),
+    ['PREVIOUS_TRANSACTION', 'PREVIOUS_TRANSACTION']
+  )
   assert.deepEqual(await said({ ...eth(omnibus), bytes: '02ff' }, ETH), ['SHAPE', 'TRANSACTION'])
   assert.equal(await said(eth(omnibus), ETH), null)
-  const broken = { ...bench.context, keyOf: () => Promise.resolve({ ...KEYS.secp256k1, publicKeyAt: () => { throw new TypeError('broken') } }) }
+  const unread = { ...bench.context, registry: { ...registry, network: () => undefined } }
+  assert.equal(await told(() => decodedOn(unread, order(eth(omnibus)), ETH)), 'NETWORK_MISMATCH: network ETH is not available')
+  const broken = {
+    ...bench.context, keyOf: () => Promise.resolve({ ...KEYS.secp256k1, publicKeyAt: () => { throw new TypeError('broken') } })
+  }
   await assert.rejects(decodedOn(broken, order(eth(omnibus)), ETH), TypeError)
   assert.equal(networkOf(bench.context, 'USDT_BASE'), BASE)
   assert.equal(networkNamed(bench.context, 'BASE'), BASE)
@@ -273,7 +328,8 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   const fee = 21_000n * 2_000_000_000n
   const ordered = { order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: fee.toString(), expires_at: IAT }
   const give = (id: string, more: object = {}) => bench.store.append('recover', { ...ordered, order: id, ...more })
-  const recover = (unsigned = eth(omnibus, { value: 1n }), more: object = {}, workspace = WORKSPACE) => bench.told({ kind: 'recover', order: 'r', ...more }, unsigned, workspace)
+  const recover = (unsigned = eth(omnibus, { value: 1n }), more: object = {}, workspace = WORKSPACE) =>
+    bench.told({ kind: 'recover', order: 'r', ...more }, unsigned, workspace)
   assert.equal(await recover(), 'ACTION_NOT_ALLOWED: A node that serves a platform signs no recovery')
   bench.store.append('recovering', { made_at: 1 })
   await refused(pay(asked), eth(omnibus, { value: ONE }), 'RESTORING: This node was opened for a recovery and signs nothing else')
@@ -283,15 +339,23 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   give('elsewhere', { network: 'BASE' })
   assert.equal(await recover(), none)
   give('r')
-  assert.equal(await recover(undefined, { order: 'x' }), "ORDER_UNKNOWN: This node's operator ordered another destination or fee for this network")
+  assert.equal(
+    await recover(undefined, { order: 'x' }), "ORDER_UNKNOWN: This node's operator ordered another destination or fee for this network"
+  )
   assert.equal(await recover(undefined, { order: 'other' }), 'WORKSPACE_MISMATCH: The order belongs to another workspace')
   for (const path of [[1, BTC.chain_index, 0], [1, ETH.chain_index], [1, ETH.chain_index, 0, 0]]) {
     assert.equal(await recover(eth(path)), `FOREIGN_PATH: The path ${path.join('/')} is none of ETH`)
   }
   assert.equal(await recover(eth([9, ETH.chain_index, 9], { value: 1n })), null, 'any address of the workspace is emptied')
   assert.equal(await recover(), null)
-  assert.equal(await recover(eth(omnibus, { value: 1n, maxFeePerGas: 2_000_000_001n })), `FEE_CAP: The fee ${fee + 21_000n} is above the ${fee} that the operator allowed`)
-  assert.equal(await recover(eth(omnibus, { value: 1n, to: addressOf(ETH, omnibus) })), "DESTINATION_MISMATCH: The transaction pays another address than the operator's order")
+  assert.equal(
+    await recover(eth(omnibus, { value: 1n, maxFeePerGas: 2_000_000_001n })),
+    `FEE_CAP: The fee ${fee + 21_000n} is above the ${fee} that the operator allowed`
+  )
+  assert.equal(
+    await recover(eth(omnibus, { value: 1n, to: addressOf(ETH, omnibus) })),
+    "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
+  )
 
   const own = [2, ETH.chain_index, 3]
   const to = addressOf(ETH, own)
@@ -309,7 +373,8 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   const source = funding(WALLET, [{ path: path(0), value: 200_000n }])
   give('b', { network: 'BTC', to_address: SINK_BTC, fee_max: '1000' })
   const change = { path: path(0x7fffffff), value: 99_500n }
-  const coins = (amount: bigint, kept?: typeof change) => btc(WALLET, { inputs: [{ funding: source, output: 0, path: path(0) }], amount, ...(kept ? { change: kept } : {}) })
+  const coins = (amount: bigint, kept?: typeof change) =>
+    btc(WALLET, { inputs: [{ funding: source, output: 0, path: path(0) }], amount, ...(kept ? { change: kept } : {}) })
   assert.equal(await recover(coins(100_000n, change), { order: 'b' }), 'SHAPE: A recovery leaves no change')
   assert.equal(await recover(coins(199_000n), { order: 'b' }), null)
   give('s', { network: 'TRX', to_address: FRIEND, fee_max: '100000000' })
@@ -329,7 +394,10 @@ test('a node that was opened for a recovery signs what its operator ordered, and
   const cap = BigInt(ETH.fee_cap)
   give('dear', { fee_max: (2n * cap).toString() })
   const dear = cap / 21_000n + 1n
-  assert.equal(await recover(eth(omnibus, { value: 1n, maxFeePerGas: dear }), { order: 'dear' }), `FEE_CAP: The fee ${21_000n * dear} is above the cap ${cap}`)
+  assert.equal(
+    await recover(eth(omnibus, { value: 1n, maxFeePerGas: dear }), { order: 'dear' }),
+    `FEE_CAP: The fee ${21_000n * dear} is above the cap ${cap}`
+  )
   bench.now++
   assert.equal(await recover(), 'ORDER_EXPIRED: The order has expired')
 })
@@ -352,8 +420,13 @@ test('left-over fuel: a sweep moves more than what lies there, a fuel brings onl
   assert.deepEqual(said({ address: 'b', amount: 1n, least: true }), none)
   assert.deepEqual(said({ address: 'a', amount: 1n, least: true }, 'BASE'), none)
   assert.deepEqual(said({ address: 'a', amount: 11n, least: true }), none)
-  assert.deepEqual(said({ address: 'a', amount: 10n, least: true }), ['The sweep of 10 could be the 10 of fuel that lie at the address', 'SWEEP_MISMATCH'])
+  assert.deepEqual(
+    said({ address: 'a', amount: 10n, least: true }), ['The sweep of 10 could be the 10 of fuel that lie at the address', 'SWEEP_MISMATCH']
+  )
   assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n }), none)
-  assert.deepEqual(said({ address: 'a', amount: 6n, most: 15n }), ['The fuel 6 and the 10 of earlier fuel at the address are more than 15', 'FUEL_TOO_LARGE'])
+  assert.deepEqual(
+    said({ address: 'a', amount: 6n, most: 15n }),
+    ['The fuel 6 and the 10 of earlier fuel at the address are more than 15', 'FUEL_TOO_LARGE']
+  )
   assert.deepEqual(said({ address: 'b', amount: 16n, most: 15n }), none, 'what a fuel may bring at all is its own rule')
 })

@@ -9,7 +9,7 @@ import type { StakeIntent } from '../src/intent/stake.ts'
 import { assertStands, assertForwards } from '../src/policy/forward.ts'
 import { assertCancels } from '../src/policy/cancel.ts'
 import { assertFeeCap, assertFeeRate } from '../src/policy/cap.ts'
-import { assertDrains } from '../src/policy/drain.ts'
+import { assertDrains, drainOrder } from '../src/policy/drain.ts'
 import { assertExpiry } from '../src/policy/expiry.ts'
 import { freezeRegistry } from '../src/policy/frozen.ts'
 import { assertFuels } from '../src/policy/fuel.ts'
@@ -19,7 +19,7 @@ import { assertOnlyPath, assertSweepPaths, assertWalletPaths } from '../src/poli
 import { assertPays } from '../src/policy/pay.ts'
 import { assertStakes } from '../src/policy/stake.ts'
 import { assertSweeps } from '../src/policy/sweep.ts'
-import { assertLends, assertTankStakes } from '../src/policy/tank.ts'
+import { assertLends, assertTankStakes, tankStakeOrder } from '../src/policy/tank.ts'
 import type { Store } from '../src/store/index.ts'
 import { State, type TankStakeOrder } from '../src/store/state.ts'
 import { BTC, ETH, registry, SINK_ETH } from './house.ts'
@@ -68,10 +68,14 @@ test("rule 9: the node's cap, and the caller's rate by what the transaction name
   const capped = (fee_max: bigint) => said(() => { assertFeeCap(subject(ETH, { fee_max })) })
   assert.deepEqual([capped(CAP), capped(CAP + 1n)], [null, FEE_CAP])
   const rated = (fee_rate: string, limit: string | null) => said(() => { assertFeeRate(subject(ETH, { fee_rate }), limit) })
-  assert.deepEqual([rated('2', '2000000000000'), rated('2.000000000001', '2000000000000')], [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's"])
+  assert.deepEqual(
+    [rated('2', '2000000000000'), rated('2.000000000001', '2000000000000')],
+    [null, "FEE_RATE: The fee rate 2.000000000001 is above the caller's"]
+  )
   assert.equal(rated('99', null), null)
   const change = { address: 'c', amount: 1n }
-  const sized = (fee_max: bigint, limit: string | null, more: object = { change }) => said(() => { assertFeeRate(subject(BTC, { fee_max, vsize: 100, fee_rate: '99', ...more }), limit) })
+  const sized = (fee_max: bigint, limit: string | null, more: object = { change }) =>
+    said(() => { assertFeeRate(subject(BTC, { fee_max, vsize: 100, fee_rate: '99', ...more }), limit) })
   const above = "FEE_RATE: The fee is above the caller's fee_rate"
   assert.deepEqual([sized(200n, '2000000000000'), sized(201n, '2000000000000'), sized(201n, null)], [null, above, null])
   // 43 vbytes and the dust of 294 that a change output would have taken.
@@ -86,31 +90,46 @@ test('rule 14: what takes the place of a payment pays its own sender, and nothin
   assert.equal(cancels({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A cancellation moves the native coin')
   const one = 'SHAPE: A cancellation has one output'
   const back = to({ address: own, amount: 0n })
-  for (const decoded of [{ payments: [] }, { payments: [back, back] }, { change: { address: own, amount: 1n } }]) assert.equal(cancels(decoded), one)
+  for (const decoded of [{ payments: [] }, { payments: [back, back] }, { change: { address: own, amount: 1n } }]) {
+    assert.equal(cancels(decoded), one)
+  }
   assert.equal(cancels({ payments: [{ ...back, tag: '1' }] }), 'TAG_MISMATCH: A cancellation carries no tag')
-  assert.equal(cancels({ payments: [{ ...back, address: OTHER }] }), "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only")
+  assert.equal(
+    cancels({ payments: [{ ...back, address: OTHER }] }), "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"
+  )
   assert.equal(cancels({ payments: [{ ...back, amount: 1n }] }), 'AMOUNT_MISMATCH: A cancellation moves no value')
   assert.equal(cancels({ fee_max: CAP + 1n }), FEE_CAP)
   assert.equal(cancels({ fee_rate: '2' }, '1000000000000'), "FEE_RATE: The fee rate 2 is above the caller's")
   const coins = (index: number) => said(() => {
-    assertCancels(subject(BTC, { vsize: 100, payments: [to({ address: addressOf(BTC, [1, BTC.chain_index, index]), amount: 9n })] }), 1, null)
+    assertCancels(
+      subject(BTC, { vsize: 100, payments: [to({ address: addressOf(BTC, [1, BTC.chain_index, index]), amount: 9n })] }), 1, null
+    )
   })
   assert.deepEqual([coins(CHANGE_INDEX), coins(0)], [null, "DESTINATION_MISMATCH: A cancellation pays the sender's own wallet only"])
   for (const network of [TRX, XRP, SOL]) {
-    assert.equal(said(() => { assertCancels(subject(network), 1, null) }), `ACTION_NOT_ALLOWED: Nothing takes the place of a signed transaction on ${network.code}`)
+    assert.equal(
+      said(() => { assertCancels(subject(network), 1, null) }),
+      `ACTION_NOT_ALLOWED: Nothing takes the place of a signed transaction on ${network.code}`
+    )
   }
 })
 
 test('rule 12: a sweep goes to the omnibus address, and moves no less than it costs', () => {
   const omnibus = addressOf(ETH, [3, ETH.chain_index, 0])
   const sweeps = (decoded: object = {}, asset = 'ETH') => said(() => {
-    assertSweeps(subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }), { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep)
+    assertSweeps(
+      subject(ETH, { payments: [to({ address: omnibus })], fee_max: 5n, asset, ...decoded }),
+      { kind: 'sweep', sub_account: 3, asset, address_index: 7 } as Sweep
+    )
   })
   assert.equal(sweeps(), null)
   assert.equal(sweeps({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: The transaction moves USDT_ETH, the sweep names ETH')
   assert.equal(sweeps({ payments: [] }), ONE)
   assert.equal(sweeps({ payments: [to({ address: omnibus }), to()] }), ONE)
-  assert.equal(sweeps({ payments: [to({ address: addressOf(ETH, [3, ETH.chain_index, 7]) })] }), "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only")
+  assert.equal(
+    sweeps({ payments: [to({ address: addressOf(ETH, [3, ETH.chain_index, 7]) })] }),
+    "DESTINATION_MISMATCH: A sweep goes to the sub-account's omnibus address only"
+  )
   assert.equal(sweeps({ payments: [to({ address: omnibus, tag: '1' })] }), 'TAG_MISMATCH: A sweep carries no tag')
   assert.equal(sweeps({ fee_max: 6n }), 'SWEEP_MISMATCH: The sweep moves 5, less than its fee of up to 6')
   assert.equal(sweeps({ fee_max: 6n }, 'USDT_ETH'), null, 'a token does not pay for itself')
@@ -136,14 +155,18 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   assert.equal(fuels(1n, plain, { payments: [to()] }), 'DESTINATION_MISMATCH: Fuel goes to the source address of its intent only')
   assert.equal(fuels(1n, plain, { payments: [to({ address, tag: '1' })] }), 'TAG_MISMATCH: Fuel carries no tag')
   assert.equal(fuels(1n, plain, { fee_max: CAP + 1n }), FEE_CAP)
-  const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) => fuels(1n, [{ part: part(more), callerRate }], {}, network)
+  const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
+    fuels(1n, [{ part: part(more), callerRate }], {}, network)
   const most = `FUEL_TOO_LARGE: The fee to be fuelled is above the cap ${CAP}`
   assert.equal(one({ gas: (CAP / 10n).toString() }), (CAP * 12n) / 10n)
   assert.equal(one({ gas: (CAP / 10n).toString(), l1_fee: '1' }), most)
   assert.equal(one({ gas: (CAP / 10n + 1n).toString() }), most)
   const tenth = CAP / 10n
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
-  assert.equal(one({ l1_fee: (tenth + 1n).toString() }), `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`)
+  assert.equal(
+    one({ l1_fee: (tenth + 1n).toString() }),
+    `FUEL_TOO_LARGE: BASE takes no more than ${tenth} beside gas and price, and l1_fee is ${tenth + 1n}`
+  )
   assert.equal(one({ l1_fee: '1' }, ETH), 'FUEL_TOO_LARGE: ETH takes no more than 0 beside gas and price, and l1_fee is 1')
   assert.equal(one({ l1_fee: '0' }, ETH), 1200n)
   // 3 gwei, as its caller says it and as the chain counts.
@@ -164,12 +187,16 @@ test('rule 13: a forward by its rule, and what of it the cap sees', () => {
   assert.equal(forwards({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: The transaction moves USDT_ETH, the rule forwards ETH')
   assert.equal(forwards({ payments: [] }), ONE)
   assert.equal(forwards({ payments: [to(), to()] }), ONE)
-  assert.equal(forwards({ payments: [to({ address: OTHER })] }), "DESTINATION_MISMATCH: The transaction pays another address than the rule's")
+  assert.equal(
+    forwards({ payments: [to({ address: OTHER })] }), "DESTINATION_MISMATCH: The transaction pays another address than the rule's"
+  )
   assert.equal(forwards({ payments: [to({ tag: '1' })] }), 'TAG_MISMATCH: The transaction carries another tag')
   assert.equal(forwards({ fee_max: CAP + 1n }), FEE_CAP)
   const small = (leaves: bigint) => `FORWARD_TOO_SMALL: The forward moves ${leaves}, and the rule's smallest is 5`
   assert.equal(forwards({ payments: [to({ amount: 4n })] }), small(4n), 'on Ethereum the tank pays')
-  assert.equal(forwards({ payments: [to({ amount: 0n })] }, { min_amount: 0n }), "FORWARD_TOO_SMALL: The forward moves 0, and the rule's smallest is 0")
+  assert.equal(
+    forwards({ payments: [to({ amount: 0n })] }, { min_amount: 0n }), "FORWARD_TOO_SMALL: The forward moves 0, and the rule's smallest is 0"
+  )
   const coins = (amount: bigint, fee_max: bigint) => forwards({ payments: [to({ amount })], fee_max }, { asset: 'BTC' }, BTC)
   assert.deepEqual([coins(4n, 1n), coins(3n, 1n), coins(0n, 9n)], [charged(5n), small(4n), small(9n)])
   const token = forwards({ asset: 'USDC_SOL', payments: [to({ amount: 4n })] }, { asset: 'USDC_SOL' }, SOL)
@@ -207,11 +234,16 @@ test('staking: which calls an intent takes, and each of them exactly', () => {
     return answer === null
   })
   assert.deepEqual(['stake', 'unstake', 'release'].map((name) => allowed(name, 'own')), [['freeze'], ['unfreeze'], ['withdraw']])
-  assert.deepEqual(['stake', 'unstake', 'release'].map((name) => allowed(name, 'friend')), [['freeze', 'delegate'], ['undelegate', 'unfreeze'], ['withdraw']])
+  assert.deepEqual(
+    ['stake', 'unstake', 'release'].map((name) => allowed(name, 'friend')),
+    [['freeze', 'delegate'], ['undelegate', 'unfreeze'], ['withdraw']]
+  )
   assert.equal(stakes('stake', 'freeze', undefined), STAKING)
   assert.equal(stakes('stake', 'freeze', action('freeze'), 'friend', { payments: [to()] }), STAKING)
   assert.equal(stakes('stake', 'freeze', action('delegate')), 'SHAPE: The transaction is a delegate, the step a freeze')
-  assert.equal(stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH: The transaction is about another resource')
+  assert.equal(
+    stakes('stake', 'freeze', action('freeze', { resource: 'BANDWIDTH' })), 'RESOURCE_MISMATCH: The transaction is about another resource'
+  )
   assert.equal(stakes('stake', 'freeze', action('freeze', { amount: 6n })), 'AMOUNT_MISMATCH: The transaction is about another amount')
   const elsewhere = 'DESTINATION_MISMATCH: The resource goes to or comes from another address'
   assert.equal(stakes('stake', 'freeze', action('freeze', { receiver: 'friend' })), elsewhere)
@@ -226,7 +258,9 @@ test("rules 11 and 15: a tank's stake as its operator said, and energy of it for
   const tank = (name: string, action: object | undefined, more: object = {}) =>
     said(() => { assertTankStakes(call(action, more), { action: name, resource: 'ENERGY', amount: '5' } as TankStakeOrder) })
   for (const [name, kind] of [['stake', 'freeze'], ['unstake', 'unfreeze'], ['release', 'withdraw']] as const) {
-    for (const other of KINDS) assert.equal(tank(name, did(other)), other === kind ? null : `SHAPE: The transaction is a ${other}, not a ${kind}`)
+    for (const other of KINDS) {
+      assert.equal(tank(name, did(other)), other === kind ? null : `SHAPE: The transaction is a ${other}, not a ${kind}`)
+    }
   }
   assert.equal(tank('stake', undefined), STAKING)
   assert.equal(tank('stake', did('freeze'), { payments: [to()] }), STAKING)
@@ -249,22 +283,42 @@ test("rules 11 and 15: a tank's stake as its operator said, and energy of it for
 
 test('rule 15: a drain to where the operator said, with his tag', () => {
   const order = { order: 'o', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: 1 }
-  const drains = (decoded: object, to_address = SINK_ETH) => said(() => { assertDrains(subject(ETH, decoded), registry, { ...order, to_address }) })
+  const drains = (decoded: object, to_address = SINK_ETH) =>
+    said(() => { assertDrains(subject(ETH, decoded), registry, { ...order, to_address }) })
   const elsewhere = "DESTINATION_MISMATCH: The transaction pays another address than the operator's order"
   assert.equal(drains({}), null)
   assert.equal(drains({ asset: 'USDT_ETH' }), 'ASSET_MISMATCH: A drain moves the native coin')
   for (const payments of [[], [to(), to()]]) assert.equal(drains({ payments }), ONE)
   assert.equal(drains({ payments: [to({ address: OTHER })] }), elsewhere)
-  assert.equal(drains({ payments: [to({ address: undefined as never })] }, 'no address'), elsewhere, 'an order that names no address drains to none')
+  assert.equal(
+    drains({ payments: [to({ address: undefined as never })] }, 'no address'), elsewhere, 'an order that names no address drains to none'
+  )
   assert.equal(drains({ payments: [to({ tag: '1' })] }), 'TAG_MISMATCH: The transaction carries another tag')
   assert.equal(drains({ fee_max: CAP + 1n }), FEE_CAP)
 })
 
+test("rule 15: an operator's order, in the words of its refusal", () => {
+  const orders = new Map([['o', { workspace: 'w', network: 'ETH', expires_at: 5 }]])
+  const state = { drains: orders, tankStakes: orders }
+  for (const orderOf of [drainOrder, tankStakeOrder]) {
+    const asked = (id: string, workspace: string, network: string, now: number) =>
+      said(() => orderOf(state as unknown as State, { workspace, unsigned: { network } } as unknown as Order, id, now))
+    assert.equal(asked('o', 'w', 'ETH', 5), null)
+    assert.equal(asked('x', 'w', 'ETH', 5), "ORDER_UNKNOWN: This node's operator gave no such order")
+    assert.equal(asked('o', 'v', 'ETH', 5), 'WORKSPACE_MISMATCH: The order belongs to another workspace')
+    assert.equal(asked('o', 'w', 'BSC', 5), 'NETWORK_MISMATCH: The order belongs to another network')
+    assert.equal(asked('o', 'w', 'ETH', 6), 'ORDER_EXPIRED: The order has expired')
+  }
+})
+
 const orderAt = (paths: readonly (readonly number[])[], change?: readonly number[]): Order =>
-  ({ unsigned: { network: 'X', bytes: '', inputs: paths.map((path) => ({ path })), change: change && { output: 1, path: change } } }) as unknown as Order
+  ({
+    unsigned: { network: 'X', bytes: '', inputs: paths.map((path) => ({ path })), change: change && { output: 1, path: change } },
+  }) as unknown as Order
 
 test("rule 8: the paths of the payer's own wallet, and change on its one path", () => {
-  const wallet = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) => said(() => { assertWalletPaths(orderAt(paths, change), network, 3) })
+  const wallet = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) =>
+    said(() => { assertWalletPaths(orderAt(paths, change), network, 3) })
   const [btc, eth] = [BTC.chain_index, ETH.chain_index]
   assert.equal(wallet(BTC, [[3, btc, 0], [3, btc, 9]], [3, btc, CHANGE_INDEX]), null)
   for (const path of [[4, btc, 0], [3, btc + 1, 0], [3, btc], [3, btc, 0, 0]]) {
@@ -280,19 +334,25 @@ test("rule 8: the paths of the payer's own wallet, and change on its one path", 
 test('rule 8: one path and no change; a sweep that its omnibus address pays for has that path first', () => {
   const eth = ETH.chain_index
   const refusal = `FOREIGN_PATH: Only the path 3/${eth}/7 may be used here`
-  const one = (paths: readonly (readonly number[])[], change?: readonly number[]) => said(() => { assertOnlyPath(orderAt(paths, change), [3, eth, 7]) })
+  const one = (paths: readonly (readonly number[])[], change?: readonly number[]) =>
+    said(() => { assertOnlyPath(orderAt(paths, change), [3, eth, 7]) })
   assert.equal(one([[3, eth, 7]]), null)
   for (const paths of [[], [[3, eth, 8]], [[3, eth]], [[3, eth, 7, 0]], [[3, eth, 7], [3, eth, 7]]]) assert.equal(one(paths), refusal)
   assert.equal(one([[3, eth, 7]], [3, eth, 7]), refusal)
 
-  const sweep = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) => said(() => { assertSweepPaths(orderAt(paths, change), network, 3, 7) })
+  const sweep = (network: Network, paths: readonly (readonly number[])[], change?: readonly number[]) =>
+    said(() => { assertSweepPaths(orderAt(paths, change), network, 3, 7) })
   const sol = SOL.chain_index
   const [deposit, omnibus] = [[3, sol, 7], [3, sol, 0]]
   assert.deepEqual([sweep(SOL, [deposit]), sweep(SOL, [omnibus, deposit]), sweep(ETH, [[3, eth, 7]])], [null, null, null])
   const both = `FOREIGN_PATH: Only the omnibus path and the path ${deposit.join('/')} may be used here`
-  for (const paths of [[deposit, omnibus], [omnibus, omnibus], [deposit, deposit], [[4, sol, 0], deposit], [omnibus, [4, sol, 7]]]) assert.equal(sweep(SOL, paths), both)
+  for (const paths of [[deposit, omnibus], [omnibus, omnibus], [deposit, deposit], [[4, sol, 0], deposit], [omnibus, [4, sol, 7]]]) {
+    assert.equal(sweep(SOL, paths), both)
+  }
   assert.equal(sweep(SOL, [omnibus, deposit], omnibus), both)
-  for (const paths of [[omnibus], [omnibus, deposit, deposit]]) assert.equal(sweep(SOL, paths), `FOREIGN_PATH: Only the path ${deposit.join('/')} may be used here`)
+  for (const paths of [[omnibus], [omnibus, deposit, deposit]]) {
+    assert.equal(sweep(SOL, paths), `FOREIGN_PATH: Only the path ${deposit.join('/')} may be used here`)
+  }
   assert.equal(sweep(ETH, [[3, eth, 0], [3, eth, 7]]), refusal, 'where no second signer pays, there is none')
 })
 
@@ -300,7 +360,9 @@ test('rule 4: one nonce, one meaning; one intent, one content', () => {
   const used = 'INTENT_CONFLICT: This API key used the nonce for another request'
   const other = 'INTENT_CONFLICT: The same sequence_id stands for another payment'
   const meaning = (seen: object | null, known: object | null) => said(() => {
-    const state = { seen: new Map(seen ? [[State.requestKey('k', 'n'), seen]] : []), intents: new Map(known ? [['i', known]] : []) } as unknown as State
+    const state = {
+      seen: new Map(seen ? [[State.requestKey('k', 'n'), seen]] : []), intents: new Map(known ? [['i', known]] : []),
+    } as unknown as State
     assertOneMeaning(state, 'k', 'n', 'i', 'c')
   })
   assert.equal(meaning(null, null), null)
@@ -333,7 +395,8 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
       return { said: `${code}: ${message}`, detail }
     }
   }
-  const late = (unit: string, end: number, most: number) => ({ said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`, detail: { most } })
+  const late = (unit: string, end: number, most: number) =>
+    ({ said: `EXPIRY: The transaction is valid until ${unit} ${end}, and ${most} is allowed`, detail: { most } })
   assert.deepEqual([expires(ETH, undefined), expires(ETH, 5)], [null, null])
   assert.deepEqual(expires(XLM, undefined), { said: 'EXPIRY: The transaction never expires', detail: {} })
   assert.deepEqual([expires(XLM, NOW + 1800), expires(XLM, NOW + 1801)], [null, late('second', NOW + 1801, NOW + 1800)])
@@ -342,9 +405,14 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
   assert.deepEqual(expires(XLM, NOW + 1801, far), late('second', NOW + 1801, NOW + 1800))
   const local = 400 * 86_400
   assert.deepEqual([expires(TRX, NOW + local), expires(TRX, NOW + local + 1)], [null, late('second', NOW + local + 1, NOW + local)])
-  assert.deepEqual([expires(TRX, far.end + local, far), expires(TRX, far.end + local + 1, far)], [null, late('second', far.end + local + 1, far.end + local)])
+  assert.deepEqual(
+    [expires(TRX, far.end + local, far), expires(TRX, far.end + local + 1, far)],
+    [null, late('second', far.end + local + 1, far.end + local)]
+  )
   const mainnet = { ...TRX, mode: 'mainnet' } as Network
-  assert.deepEqual([expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)], [null, late('second', NOW + 86_401, NOW + 86_400)])
+  assert.deepEqual(
+    [expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)], [null, late('second', NOW + 86_401, NOW + 86_400)]
+  )
   // Ledgers: the first end is free, and 100,000 more than the furthest, with two for each second since.
   assert.equal(expires(XRP, 2 ** 32 - 1), null)
   const at = (seconds: number, most: number) => {
@@ -367,25 +435,36 @@ test('rule 5: what a ticker and a network mean is written down once, and a chang
     },
   } as unknown as Store
   const part = (change: (asset: Registry['assets'][number]) => object = () => ({}), mode?: string): Registry => ({
-    networks: [mode ? { ...ETH, mode } : ETH], assets: registry.assetsOf('ETH').slice(0, 2).map((asset) => ({ ...asset, ...change(asset) })),
+    networks: [mode ? { ...ETH, mode } : ETH],
+    assets: registry.assetsOf('ETH').slice(0, 2).map((asset) => ({ ...asset, ...change(asset) })),
   }) as unknown as Registry
   const [coin, token] = registry.assetsOf('ETH')
   freezeRegistry(part(), store)
   assert.deepEqual(written.map((each) => Object.keys(each)), [['network:ETH', 'asset:ETH', `asset:${token!.asset_name}`]])
   assert.equal(written[0]!['asset:ETH'], '["ETH",18,"native",null]')
-  assert.equal(written[0]![`asset:${token!.asset_name}`], JSON.stringify(['ETH', token!.decimals, 'token', token!.contract_address!.toLowerCase()]))
+  assert.equal(
+    written[0]![`asset:${token!.asset_name}`], JSON.stringify(['ETH', token!.decimals, 'token', token!.contract_address!.toLowerCase()])
+  )
   freezeRegistry(part(), store)
   assert.equal(written.length, 1, 'nothing new')
-  freezeRegistry(part(({ contract_address: contract }) => ({ contract_address: contract && `0x${contract.slice(2).toUpperCase()}` })), store)
+  freezeRegistry(
+    part(({ contract_address: contract }) => ({ contract_address: contract && `0x${contract.slice(2).toUpperCase()}` })), store
+  )
   assert.equal(written.length, 1, 'another spelling of one contract')
   const changed = (act: Registry) => () => { freezeRegistry(act, store) }
-  assert.throws(changed(part(() => ({ decimals: 8 }))), { message: 'The registry gives asset:ETH another meaning than this node knows: ["ETH",8,"native",null], not ["ETH",18,"native",null]' })
+  assert.throws(
+    changed(part(() => ({ decimals: 8 }))),
+    { message: 'The registry gives asset:ETH another meaning than this node knows: ["ETH",8,"native",null], not ["ETH",18,"native",null]' }
+  )
   assert.throws(changed(part(({ type }) => (type === 'token' ? { contract_address: OTHER } : {}))), /another meaning/)
   assert.throws(changed({ ...part(), networks: [{ ...ETH, chain_id: 5 }] } as Registry), /gives network:ETH another meaning/)
   assert.throws(changed(part(undefined, 'mainnet')), {
-    message: 'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". A node of another network needs a home of its own',
+    message: 'This node belongs to the network "local", where it was first started; config.json says mode "mainnet". '
+      + 'A node of another network needs a home of its own',
   })
-  assert.throws(changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry), /The registry gives asset:ETH another meaning/)
+  assert.throws(
+    changed({ networks: [], assets: [{ ...coin, network: 'BASE' }] } as unknown as Registry), /The registry gives asset:ETH another meaning/
+  )
   freezeRegistry({ networks: [BASE], assets: [] } as unknown as Registry, store)
   assert.deepEqual(Object.keys(written[1]!), ['network:BASE'])
 })

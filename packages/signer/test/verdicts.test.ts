@@ -5,7 +5,8 @@ import { sha256hex } from '../src/canonical.ts'
 import { hashOfUnsigned, type Verdict } from '../src/policy/order.ts'
 import { ETH, eth, registry, SINK_ETH, usdt, type Caller } from './house.ts'
 import {
-  addressOf, ask, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, receiptOf, SESSION, staked, told, TRX, trx, type Asked,
+  addressOf, ask, asksAbout, asksEnd, asksPay, asksRule, asksStake, Bench, IAT, KEYS, receiptOf, SESSION, staked, told, TRX, trx,
+  type Asked,
 } from './judging.ts'
 
 /** What each purpose's verdict says: what the record must allow, and what is written down with it. The names are the record's, for ever. */
@@ -36,13 +37,16 @@ const keyOf = ({ caller, nonce }: Asked, action = 'pay'): string => names(action
 const requestOf = ({ caller, nonce }: Asked): string => names('request', caller.api_key, nonce)
 const contentOf = async ({ request }: Asked): Promise<string> => (await bench.judge.understand(request)).want.content
 const seenOf = async (asked: Asked, action = 'pay') => ({
-  api_key: asked.caller.api_key, nonce: asked.nonce, intent: keyOf(asked, action), content: await contentOf(asked), transaction_id: asked.id,
+  api_key: asked.caller.api_key, nonce: asked.nonce, intent: keyOf(asked, action), content: await contentOf(asked),
+  transaction_id: asked.id,
   iat: IAT, exp: IAT + 25, timely: true,
 })
-const intentOf = async (asked: Asked, action = 'pay') => ({ key: keyOf(asked, action), content: await contentOf(asked), transaction_id: asked.id })
+const intentOf = async (asked: Asked, action = 'pay') =>
+  ({ key: keyOf(asked, action), content: await contentOf(asked), transaction_id: asked.id })
 const pay = ({ request }: Asked, more: object = {}) => ({ kind: 'pay', request, ...more })
 const NOTHING = {
-  repeatable: false, intent: null, beside: [], seen: [], callers: [], voidNames: [], voids: [], charges: [], leftover: null, fuelled: null, rule: null,
+  repeatable: false, intent: null, beside: [], seen: [], callers: [], voidNames: [], voids: [], charges: [], leftover: null, fuelled: null,
+  rule: null,
 }
 function says(verdict: Verdict, said: Partial<Verdict>): void {
   const { order, network, key, decoded, unsignedHash, assertAge, ...rest } = verdict
@@ -53,7 +57,9 @@ function says(verdict: Verdict, said: Partial<Verdict>): void {
 /** Rule 3 of the request alone: two days later, with a peer's receipt and without. */
 async function isBoundBy(asked: Asked, verdict: (receipts: object) => Promise<Verdict>): Promise<void> {
   const { assertAge } = await verdict({})
-  const late = await verdict({ receipts: [receiptOf({ node: 2, api_key: asked.caller.api_key, nonce: asked.nonce, intent: await contentOf(asked), seen_at: IAT })] })
+  const late = await verdict(
+    { receipts: [receiptOf({ node: 2, api_key: asked.caller.api_key, nonce: asked.nonce, intent: await contentOf(asked), seen_at: IAT })] }
+  )
   const now = bench.now
   assert.deepEqual([await told(assertAge), await told(late.assertAge)], [null, null])
   const { store } = bench.context
@@ -80,7 +86,8 @@ test('a payment: its intent, its request, its caller, and no budget', async () =
 test('a payment that was sped up: both requests, both callers; the later one keeps it young', async () => {
   const [asked, name] = [await asksPay(mine, { fee_rate: 1 }), 'speed-up' as const]
   const later = await asksAbout(friend, asked.id, name, { fee_rate: 2 })
-  const judged = (more: object) => bench.verdict(pay(asked, { speed_up: { request: later.request, ...more } }), eth(omnibus, { value: ONE }))
+  const judged = (more: object) =>
+    bench.verdict(pay(asked, { speed_up: { request: later.request, ...more } }), eth(omnibus, { value: ONE }))
   says(await judged({}), {
     step: names('pay', keyOf(asked)), intent: await intentOf(asked), seen: [await seenOf(asked), await seenOf(later, name)],
     callers: [mine.api_key, friend.api_key], voidNames: [keyOf(asked), requestOf(asked), requestOf(later)],
@@ -93,7 +100,8 @@ test('a cancellation: the payment is voided by all its names, and who cancels mu
   const later = await asksAbout(mine, asked.id, 'speed-up')
   const by = await asksAbout(friend, asked.id, 'cancel')
   const of = pay(asked, { speed_up: { request: later.request } })
-  const judged = (more: object) => bench.verdict({ kind: 'cancel', of, request: by.request, ...more }, eth(omnibus, { to: addressOf(ETH, omnibus) }))
+  const judged = (more: object) =>
+    bench.verdict({ kind: 'cancel', of, request: by.request, ...more }, eth(omnibus, { to: addressOf(ETH, omnibus) }))
   says(await judged({}), {
     step: names('pay', keyOf(asked)), intent: await intentOf(asked), seen: [await seenOf(asked), await seenOf(by, 'cancel')],
     callers: [friend.api_key], voidNames: [requestOf(by)], voids: [keyOf(asked), requestOf(asked)],
@@ -144,14 +152,17 @@ test('a forward that is taken back, by its own cancellation or by the end of its
 
 const COST = { gas: '21000', max_fee_per_gas: String(2n * GWEI) }
 const fuelled = (of: object, more: object = {}, at = 1, value = FEE) =>
-  bench.verdict({ kind: 'fuel', for: of, ...COST, ...more }, eth(tank, { to: addressOf(ETH, [1, ETH.chain_index, at === 1 ? 0 : at]), value }))
+  bench.verdict(
+    { kind: 'fuel', for: of, ...COST, ...more }, eth(tank, { to: addressOf(ETH, [1, ETH.chain_index, at === 1 ? 0 : at]), value })
+  )
 const draws = (amount: bigint) => ({ charges: [{ budget: names('w', 'ETH', '1'), amount, limit: CAP }] })
 
 test('fuel: a step of its own beside the payment, the forward, the cancellation that it is for, and charged to who asked', async () => {
   const asked = await asksPay(mine)
   const common = { intent: await intentOf(asked), ...draws(2n * FEE) }
   says(await fuelled(pay(asked)), {
-    ...common, step: names('fuel', keyOf(asked)), seen: [await seenOf(asked)], callers: [mine.api_key], voidNames: [keyOf(asked), requestOf(asked)],
+    ...common, step: names('fuel', keyOf(asked)), seen: [await seenOf(asked)], callers: [mine.api_key],
+    voidNames: [keyOf(asked), requestOf(asked)],
   })
   await isBoundBy(asked, (more) => fuelled(pay(asked, more)))
   const later = await asksAbout(friend, asked.id, 'speed-up', { fee_rate: 2 })
@@ -169,27 +180,36 @@ test('fuel: a step of its own beside the payment, the forward, the cancellation 
   const instead = await fuelled({ kind: 'cancel', of, request: end.request })
   assert.equal(instead.step, names('fuel', step, keyOf(end, 'end-forward')))
   says(await fuelled(of), {
-    step: names('fuel', step), intent, seen: [await seenOf(rule, 'forward')], callers: [mine.api_key], voidNames, rule: standing, ...draws(2n * FEE),
+    step: names('fuel', step), intent, seen: [await seenOf(rule, 'forward')], callers: [mine.api_key], voidNames, rule: standing,
+    ...draws(2n * FEE),
   })
 })
 
 test('one fuel for three payments: a step of each, all their requests, callers and names, and the oldest of them decides', async () => {
   const [one, two, three] = [await asksPay(mine), await asksPay(friend, { asset: 'USDT_ETH' }), await asksPay(mine)]
   const judged = (of: Asked) => (more: object) =>
-    fuelled(pay(one, of === one ? more : {}), { beside: [two, three].map((each) => ({ for: pay(each, of === each ? more : {}), ...COST })) }, 1, 3n * FEE)
+    fuelled(
+      pay(one, of === one ? more : {}), { beside: [two, three].map((each) => ({ for: pay(each, of === each ? more : {}), ...COST })) }, 1,
+      3n * FEE
+    )
   const beside = await Promise.all([two, three].map(async (each) => ({ step: names('fuel', keyOf(each)), intent: await intentOf(each) })))
   const all = [one, two, three]
   says(await judged(one)({}), {
     step: names('fuel', keyOf(one)), intent: await intentOf(one), beside, seen: await Promise.all(all.map((each) => seenOf(each))),
-    callers: [mine.api_key, friend.api_key, mine.api_key], voidNames: all.flatMap((each) => [keyOf(each), requestOf(each)]), ...draws(4n * FEE),
+    callers: [mine.api_key, friend.api_key, mine.api_key], voidNames: all.flatMap((each) => [keyOf(each), requestOf(each)]),
+    ...draws(4n * FEE),
   })
   const { store } = bench.context
   const seconds = store.seconds.bind(store)
   store.seconds = () => IAT + 2 * 86_400
-  const receipts = async (each: Asked) => ({ receipts: [receiptOf({ node: 2, api_key: each.caller.api_key, nonce: each.nonce, intent: await contentOf(each), seen_at: IAT })] })
+  const receipts = async (each: Asked) =>
+    ({ receipts: [receiptOf({ node: 2, api_key: each.caller.api_key, nonce: each.nonce, intent: await contentOf(each), seen_at: IAT })] })
   const proofs = await Promise.all(all.map(receipts))
   const withProofs = (left: number) => bench.verdict(
-    { kind: 'fuel', for: pay(one, left === 0 ? {} : proofs[0]), ...COST, beside: [two, three].map((each, at) => ({ for: pay(each, left === at + 1 ? {} : proofs[at + 1]), ...COST })) },
+    {
+      kind: 'fuel', for: pay(one, left === 0 ? {} : proofs[0]), ...COST,
+      beside: [two, three].map((each, at) => ({ for: pay(each, left === at + 1 ? {} : proofs[at + 1]), ...COST })),
+    },
     eth(tank, { to: addressOf(ETH, omnibus), value: FEE }))
   const answers = []
   for (const left of [0, 1, 2, 3]) answers.push(await told((await withProofs(left)).assertAge))
@@ -202,7 +222,8 @@ test('fuel of a sweep: again and again, within the share of its sub-account and 
   says(await fuelled({ kind: 'sweep', sub_account: 1, asset: 'USDT_ETH', address_index: 7 }, {}, 7), {
     step: names('fuel', 'sweep', 'w', 1, 'USDT_ETH', 7), repeatable: true,
     charges: [
-      { budget: names('w', 'ETH', 'sweep 1'), amount: 2n * FEE, limit: CAP / 4n }, { budget: names('w', 'ETH', 'sweep'), amount: 2n * FEE, limit: CAP },
+      { budget: names('w', 'ETH', 'sweep 1'), amount: 2n * FEE, limit: CAP / 4n },
+      { budget: names('w', 'ETH', 'sweep'), amount: 2n * FEE, limit: CAP },
     ],
     leftover: { address, amount: FEE, most: (FEE * 12n) / 10n }, fuelled: { kind: 'fuel', address, amount: FEE },
   })
@@ -216,35 +237,52 @@ test('sweeps: of a token by fuel, of the native coin less a twentieth, and where
     [{ budget: names('w', code, 'sweep 1'), amount, limit: cap / 4n }, { budget: names('w', code, 'sweep'), amount, limit: cap }]
   const dear = 65_000n * 2n * GWEI
   says(await bench.verdict(sweep('USDT_ETH'), usdt(path, to, 5n)), {
-    step: names('sweep', 'w', 1, 'USDT_ETH', 7), repeatable: true, charges: within('ETH', dear), fuelled: { kind: 'fees', address, amount: dear },
+    step: names('sweep', 'w', 1, 'USDT_ETH', 7), repeatable: true, charges: within('ETH', dear),
+    fuelled: { kind: 'fees', address, amount: dear },
   })
   const moved = 10n * FEE
   says(await bench.verdict(sweep('ETH'), eth(path, { to, value: moved })), {
-    step: names('sweep', 'w', 1, 'ETH', 7), repeatable: true, charges: within('ETH', FEE / 2n), leftover: { address, amount: moved, least: true },
+    step: names('sweep', 'w', 1, 'ETH', 7), repeatable: true, charges: within('ETH', FEE / 2n),
+    leftover: { address, amount: moved, least: true },
   })
   const SOL = registry.network('SOL') as Network
   const at = (index: number) => ({ path: [1, SOL.chain_index, index], publicKey: KEYS.ed25519.publicKeyAt([1, SOL.chain_index, index]) })
   const common = { blockhash: 'GfVcyD4kkTrj4bKc7WA9sZCin9JDbdT4Zkd3EittNR1W', unitPrice: 0n }
-  const coin = solana.buildTransfer(SOL, { ...common, asset: registry.asset('SOL') as Asset, to: addressOf(SOL, at(0).path), amount: 1_000_000n, ...at(7) })
-  says(await bench.verdict(sweep('SOL'), coin), { step: names('sweep', 'w', 1, 'SOL', 7), repeatable: true, charges: within('SOL', 0n, BigInt(SOL.fee_cap) * 4n) })
-  const token = solana.buildTokenSweep(SOL, { ...common, asset: registry.asset('USDC_SOL') as Asset, amount: 5n, units: 90_000, from: at(7), omnibus: at(0) })
+  const coin = solana.buildTransfer(
+    SOL, { ...common, asset: registry.asset('SOL') as Asset, to: addressOf(SOL, at(0).path), amount: 1_000_000n, ...at(7) }
+  )
+  says(
+    await bench.verdict(sweep('SOL'), coin),
+    { step: names('sweep', 'w', 1, 'SOL', 7), repeatable: true, charges: within('SOL', 0n, BigInt(SOL.fee_cap) * 4n) }
+  )
+  const token = solana.buildTokenSweep(
+    SOL, { ...common, asset: registry.asset('USDC_SOL') as Asset, amount: 5n, units: 90_000, from: at(7), omnibus: at(0) }
+  )
   says(await bench.verdict(sweep('USDC_SOL'), token), {
-    step: names('sweep', 'w', 1, 'USDC_SOL', 7), repeatable: true, charges: within('SOL', 10_000n + solana.TOKEN_ACCOUNT_RENT, BigInt(SOL.fee_cap) * 4n),
+    step: names('sweep', 'w', 1, 'USDC_SOL', 7), repeatable: true,
+    charges: within('SOL', 10_000n + solana.TOKEN_ACCOUNT_RENT, BigInt(SOL.fee_cap) * 4n),
   })
 })
 
 test('staking: each call a step of its own; fuel for it', async () => {
   const asked = await asksStake(mine, '/dav/v1/stake', { address: FRIEND })
-  const common = { intent: await intentOf(asked, 'stake'), seen: [await seenOf(asked, 'stake')], callers: [mine.api_key], voidNames: [keyOf(asked, 'stake'), requestOf(asked)] }
+  const common = {
+    intent: await intentOf(asked, 'stake'), seen: [await seenOf(asked, 'stake')], callers: [mine.api_key],
+    voidNames: [keyOf(asked, 'stake'), requestOf(asked)],
+  }
   const call = (step: 'freeze' | 'delegate') => (more: object) =>
-    bench.verdict({ kind: 'stake', step, request: asked.request, ...more }, staked(staker, { kind: step, receiver: step === 'delegate' ? FRIEND : null }))
+    bench.verdict(
+      { kind: 'stake', step, request: asked.request, ...more },
+      staked(staker, { kind: step, receiver: step === 'delegate' ? FRIEND : null })
+    )
   says(await call('freeze')({}), { ...common, step: names('freeze', keyOf(asked, 'stake')) })
   says(await call('delegate')({}), { ...common, step: names('delegate', keyOf(asked, 'stake')) })
   await isBoundBy(asked, call('freeze'))
   const fuel = { kind: 'fuel', for: { kind: 'stake', step: 'freeze', request: asked.request }, gas: '280', max_fee_per_gas: '1000' }
   const verdict = await bench.verdict(fuel, trx(trxTank, addressOf(TRX, staker), 100n))
   says(verdict, {
-    ...common, step: names('fuel', keyOf(asked, 'stake')), charges: [{ budget: names('w', 'TRX', '1'), amount: 100n + verdict.decoded.fee_max, limit: TRX_CAP }],
+    ...common, step: names('fuel', keyOf(asked, 'stake')),
+    charges: [{ budget: names('w', 'TRX', '1'), amount: 100n + verdict.decoded.fee_max, limit: TRX_CAP }],
   })
 })
 
@@ -255,9 +293,13 @@ test('energy: lent once for what a caller asked, again and again for a sweep, an
   const lent = await lend('delegate', pay(asked))
   const own = ({ decoded: { fee_max: amount } }: Verdict) => ({ charges: [{ budget: names('w', 'TRX', '1'), amount, limit: TRX_CAP }] })
   const shares = ({ decoded: { fee_max: amount } }: Verdict) => ({
-    charges: [{ budget: names('w', 'TRX', 'sweep 1'), amount, limit: TRX_CAP / 4n }, { budget: names('w', 'TRX', 'sweep'), amount, limit: TRX_CAP }],
+    charges: [
+      { budget: names('w', 'TRX', 'sweep 1'), amount, limit: TRX_CAP / 4n }, { budget: names('w', 'TRX', 'sweep'), amount, limit: TRX_CAP }
+    ],
   })
-  const common = { intent: await intentOf(asked), seen: [await seenOf(asked)], callers: [mine.api_key], voidNames: [keyOf(asked), requestOf(asked)] }
+  const common = {
+    intent: await intentOf(asked), seen: [await seenOf(asked)], callers: [mine.api_key], voidNames: [keyOf(asked), requestOf(asked)]
+  }
   says(lent, { ...common, step: names('lend', keyOf(asked)), ...own(lent) })
   await isBoundBy(asked, (more) => lend('delegate', pay(asked, more)))
   const back = await lend('undelegate', pay(asked))
@@ -277,14 +319,21 @@ test('energy: lent once for what a caller asked, again and again for a sweep, an
 test("an operator's orders: to empty a tank, and about its stake", async () => {
   bench.store.append('drain', { order: 'd', workspace: 'w', network: 'ETH', to_address: SINK_ETH, expires_at: IAT })
   says(await bench.verdict({ kind: 'drain', order: 'd' }, eth(tank, { value: 1n })), { step: names('drain', 'd') })
-  bench.store.append('tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT })
-  says(await bench.verdict({ kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 5n })), { step: names('tank-stake', 't') })
+  bench.store.append(
+    'tank-stake', { order: 't', workspace: 'w', network: 'TRX', action: 'stake', resource: 'ENERGY', amount: '5', expires_at: IAT }
+  )
+  says(
+    await bench.verdict({ kind: 'tank-stake', order: 't' }, staked(trxTank, { kind: 'freeze', amount: 5n })),
+    { step: names('tank-stake', 't') }
+  )
 })
 
 test('a recovery: the rounds of one order repeat, each by the addresses that it empties', async () => {
   const own = new Bench()
   own.store.append('recovering', { made_at: 1 })
-  own.store.append('recover', { order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: FEE.toString(), expires_at: IAT })
+  own.store.append(
+    'recover', { order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: FEE.toString(), expires_at: IAT }
+  )
   const verdict = await own.verdict({ kind: 'recover', order: 'r' }, eth(omnibus, { value: 1n }))
   own.close()
   says(verdict, { step: names('recover', 'r', addressOf(ETH, omnibus)), repeatable: true })
@@ -311,14 +360,19 @@ test('what is written down: the seen request once, the rule once, the void once,
   assert.deepEqual(first[1]!.body, verdict.rule)
   const account = names('ETH', addressOf(ETH, path))
   assert.deepEqual(body, {
-    step: verdict.step, purpose: 'forward', workspace: 'w', key_id: 'key of secp256k1', intent: verdict.step, content: verdict.intent!.content, transaction_id: ID,
+    step: verdict.step, purpose: 'forward', workspace: 'w', key_id: 'key of secp256k1', intent: verdict.step,
+    content: verdict.intent!.content, transaction_id: ID,
     unsigned_hash: verdict.unsignedHash, unsigned: { network: 'ETH', bytes: unsigned.bytes, inputs: [{ path }] }, decoded: body.decoded,
     consumes: verdict.decoded.consumes, account, nonce: '0', rule: rule.id, fuelled: null,
-    charges: [{ budget: names('forward', rule.id), amount: (ONE + FEE).toString() }, { budget: names('w', 'ETH', '3'), amount: FEE.toString() }],
+    charges: [
+      { budget: names('forward', rule.id), amount: (ONE + FEE).toString() }, { budget: names('w', 'ETH', '3'), amount: FEE.toString() }
+    ],
     sessions: ['a'], partner: 2, peer_head: null,
   })
   const again = await admitted(of, unsigned, { ...SESSION, sessions: ['b'] as never[] })
-  assert.deepEqual(again, [{ kind: 'session', body: { step_height: own.store.record.height - 1, sessions: ['b'], partner: 2, peer_head: null } }])
+  assert.deepEqual(
+    again, [{ kind: 'session', body: { step_height: own.store.record.height - 1, sessions: ['b'], partner: 2, peer_head: null } }]
+  )
   const dearer = await admitted(of, eth(path, { value: ONE, maxFeePerGas: 3n * GWEI }))
   assert.deepEqual(dearer.map(({ kind }) => kind), ['step'])
 
@@ -333,18 +387,26 @@ test('what is written down: the seen request once, the rule once, the void once,
   const requests = [await asksPay(by), await asksPay(by)]
   const cost = { gas: '21000', max_fee_per_gas: '1' }
   const [one, two] = requests.map((asked) => pay(asked))
-  const shared = await admitted({ kind: 'fuel', for: one, ...cost, beside: [{ for: two, ...cost }] }, eth(tank, { to: addressOf(ETH, path), value: 1n }))
+  const shared = await admitted(
+    { kind: 'fuel', for: one, ...cost, beside: [{ for: two, ...cost }] }, eth(tank, { to: addressOf(ETH, path), value: 1n })
+  )
   const { beside } = shared.at(-1)!.body
   assert.deepEqual(shared.map(({ kind }) => kind), ['seen', 'seen', 'step'])
   assert.deepEqual(beside, [{
-    step: names('fuel', keyOf(requests[1]!)), intent: keyOf(requests[1]!), content: (await own.judge.understand(requests[1]!.request)).want.content, transaction_id: requests[1]!.id,
+    step: names('fuel', keyOf(requests[1]!)), intent: keyOf(requests[1]!),
+    content: (await own.judge.understand(requests[1]!.request)).want.content, transaction_id: requests[1]!.id,
   }])
   const sweep = { kind: 'sweep', sub_account: 3, asset: 'USDT_ETH', address_index: 7 }
   const [swept] = await admitted(sweep, usdt([3, ETH.chain_index, 7], addressOf(ETH, path), 5n))
-  assert.deepEqual(swept!.body.fuelled, { kind: 'fees', address: addressOf(ETH, [3, ETH.chain_index, 7]), amount: (130_000n * GWEI).toString(), network: 'ETH' })
+  assert.deepEqual(
+    swept!.body.fuelled,
+    { kind: 'fees', address: addressOf(ETH, [3, ETH.chain_index, 7]), amount: (130_000n * GWEI).toString(), network: 'ETH' }
+  )
   assert.deepEqual([swept!.body.intent, swept!.body.content, swept!.body.transaction_id, swept!.body.rule], [null, null, null, null])
   const kept = await ask(by, '/dav/v1/stake', { asset: 'TRX', address: FRIEND, resource: 'ENERGY', amount: 100 })
-  const unnumbered = await admitted({ kind: 'stake', step: 'freeze', request: kept.request }, staked([3, TRX.chain_index, 0], { kind: 'freeze' }))
+  const unnumbered = await admitted(
+    { kind: 'stake', step: 'freeze', request: kept.request }, staked([3, TRX.chain_index, 0], { kind: 'freeze' })
+  )
   assert.deepEqual([unnumbered.at(-1)!.body.account, unnumbered.at(-1)!.body.nonce], [null, null])
   own.close()
 })
