@@ -104,7 +104,7 @@ const rows = []
 for (const name of names) {
   const module = MODULES[name]
   const kept = join(KEPT, `${name}.json`)
-  // Of the runs before, also of one that was ended or was of some files: what was noticed is not tried again, where only the rest is asked for.
+  // Of the runs before, also of one that was ended early or of some files: what was noticed is not tried again where only the rest is.
   const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
   const all = new Map(before.map((each) => [keyOf(each), each]))
   const known = new Map(values.again ? before.filter(isNoticed).map((each) => [keyOf(each), each]) : [])

@@ -13,9 +13,11 @@ export async function payment(workspace: Workspace, sub: number, more: Record<st
   const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }, { nonce })
   return { mine, path: [sub, ETH.chain_index, 0], id: transactionId(mine.api_key, nonce), request }
 }
-export const ask = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}): Promise<SignedRequest> => signRequest({
-  apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body),
-})
+export function ask(caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}): Promise<SignedRequest> {
+  return signRequest({
+    apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body),
+  })
+}
 export const faster = (request: SignedRequest, speedUp: SignedRequest) => ({ kind: 'pay', request, speed_up: { request: speedUp } })
 export const cancel = (request: SignedRequest, by: SignedRequest) => ({ kind: 'cancel', of: { kind: 'pay', request }, request: by })
 

@@ -9,7 +9,7 @@ import type { Proven } from '../src/intent/request.ts'
 import { Spending } from '../src/store/spending.ts'
 import { State } from '../src/store/state.ts'
 import { ETH, eth, SINK_ETH, type Caller } from './house.ts'
-import { addressOf, asksAbout, asksPay, asksRule, Bench, IAT, SESSION, told, type Asked } from './judging.ts'
+import { addressOf, asksAbout, asksPay, asksRule, Bench, IAT, pay, SESSION, told, type Asked } from './judging.ts'
 
 /** What the record allows: budgets of a day, runs, and what is signed already. */
 const ONE = 10n ** 18n
@@ -165,7 +165,6 @@ beforeEach(() => {
   mine = bench.caller(1)
 })
 afterEach(() => { bench.close() })
-const pay = ({ request }: Asked, more: object = {}) => ({ kind: 'pay', request, ...more })
 const paid = (nonce = 0, more: object = {}) => eth(path, { value: ONE, nonce, ...more })
 
 test('a run is judged whole: each as if those before it were on record, and none is written down if one is refused', async () => {

@@ -43,9 +43,9 @@ export const receiptOf = (told: Receipt['receipt']): Receipt => (
 )
 
 /** What is refused, and in which words; null: nothing is. */
-export async function told(act: () => unknown): Promise<string | null> {
+export function said(act: () => unknown): string | null {
   try {
-    await act()
+    act()
     return null
   } catch (error) {
     if (!(error instanceof Refusal)) throw error
@@ -53,8 +53,18 @@ export async function told(act: () => unknown): Promise<string | null> {
   }
 }
 
+export async function told(act: () => unknown): Promise<string | null> {
+  const thrown = await Promise.resolve().then(act).then(() => null, (error: unknown) => ({ error }))
+  return thrown && said(() => { throw thrown.error })
+}
+
 export interface Asked { request: SignedRequest; nonce: string; id: string; caller: Caller }
 type Body = Record<string, unknown>
+/** Names of the record are written so. */
+export const names = (...parts: unknown[]): string => JSON.stringify(parts)
+/** Of the intent that a request without a sequence_id makes. */
+export const keyOf = ({ caller, nonce }: Asked, action = 'pay'): string => names(action, 'nonce', caller.api_key, nonce)
+export const pay = ({ request }: Asked, more: object = {}) => ({ kind: 'pay', request, ...more })
 let last = 0
 const uuid = (number: number): string => `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`
 
