@@ -261,18 +261,18 @@ test('another transaction of a step tells what stands of it: its bytes, and its 
   assert.deepEqual(await recorded(), { hash: 'h', recorded: { unsigned, signatures, signed: { raw: '02', hash: 'h' } } })
 })
 
-test('a step that is known from a peer stands too, though not how it was asked for', async () => {
+test('a step that is known from a peer stands too, though not how it was asked for', async (t) => {
   const asked = await asksPay(mine)
   bench.judge.admit(await bench.verdict(pay(asked), paid()), SESSION)
   const row = bench.store.record.page(bench.store.record.height, 1)[0]!
   const { purpose: _p, workspace: _w, key_id: _k, unsigned: _u, partner: _n, peer_head: _h, ...body } = JSON.parse(row.body)
   const other = new Bench(1)
+  t.after(() => { other.close() })
   other.caller(1, { api_key: mine.api_key })
   other.store.append('imported', { at: row.at, kind: 'step', body, from: 2 })
   const verdict = await other.verdict(pay(asked), paid(1))
   const refusal = said(() => other.judge.assertAllowed(verdict)) as { detail: object }
   assert.deepEqual(refusal.detail, { hash: null, recorded: { unsigned: null, signatures: null, signed: null } })
-  other.close()
 })
 
 test('a finished signature that waits to be written is written before the same transaction is signed again', async () => {

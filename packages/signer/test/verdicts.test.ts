@@ -51,19 +51,26 @@ function says(verdict: Verdict, said: Partial<Verdict>): void {
   assert.equal(unsignedHash, hashOfUnsigned(order.unsigned))
   assert.deepEqual([network.code, key, decoded.network], [order.unsigned.network, KEYS[network.curve], network.code])
 }
+/** The record's own clock never goes back: only what asks it now hears of another time. */
+async function twoDaysLater<T>(act: () => Promise<T>): Promise<T> {
+  const { store } = bench.context
+  const seconds = store.seconds.bind(store)
+  store.seconds = () => IAT + 2 * 86_400
+  try {
+    return await act()
+  } finally {
+    store.seconds = seconds
+  }
+}
+const seenBySecond = async (asked: Asked) => ({
+  receipts: [receiptOf({ node: 2, api_key: asked.caller.api_key, nonce: asked.nonce, intent: await contentOf(asked), seen_at: IAT })],
+})
 /** Rule 3 of the request alone: two days later, with a peer's receipt and without. */
 async function isBoundBy(asked: Asked, verdict: (receipts: object) => Promise<Verdict>): Promise<void> {
   const { assertAge } = await verdict({})
-  const late = await verdict(
-    { receipts: [receiptOf({ node: 2, api_key: asked.caller.api_key, nonce: asked.nonce, intent: await contentOf(asked), seen_at: IAT })] }
-  )
-  const now = bench.now
+  const late = await verdict(await seenBySecond(asked))
   assert.deepEqual([await told(assertAge), await told(late.assertAge)], [null, null])
-  const { store } = bench.context
-  const seconds = store.seconds.bind(store)
-  store.seconds = () => now + 2 * 86_400
-  assert.deepEqual([await told(assertAge), await told(late.assertAge)], [TOO_OLD, null])
-  store.seconds = seconds
+  assert.deepEqual(await twoDaysLater(async () => [await told(assertAge), await told(late.assertAge)]), [TOO_OLD, null])
 }
 const TOO_OLD = 'TOO_OLD: The request was issued more than 24 hours ago, and nobody saw it while it was live'
 
@@ -196,22 +203,16 @@ test('one fuel for three payments: a step of each, all their requests, callers a
     callers: [mine.api_key, friend.api_key, mine.api_key], voidNames: all.flatMap((each) => [keyOf(each), requestOf(each)]),
     ...draws(4n * FEE),
   })
-  const { store } = bench.context
-  const seconds = store.seconds.bind(store)
-  store.seconds = () => IAT + 2 * 86_400
-  const receipts = async (each: Asked) =>
-    ({ receipts: [receiptOf({ node: 2, api_key: each.caller.api_key, nonce: each.nonce, intent: await contentOf(each), seen_at: IAT })] })
-  const proofs = await Promise.all(all.map(receipts))
+  const proofs = await Promise.all(all.map((each) => seenBySecond(each)))
   const withProofs = (left: number) => bench.verdict(
     {
       kind: 'fuel', for: pay(one, left === 0 ? {} : proofs[0]), ...COST,
       beside: [two, three].map((each, at) => ({ for: pay(each, left === at + 1 ? {} : proofs[at + 1]), ...COST })),
     },
     eth(tank, { to: addressOf(ETH, omnibus), value: FEE }))
-  const answers = []
-  for (const left of [0, 1, 2, 3]) answers.push(await told((await withProofs(left)).assertAge))
-  store.seconds = seconds
-  assert.deepEqual(answers, [TOO_OLD, TOO_OLD, TOO_OLD, null])
+  for (const left of [0, 1, 2, 3]) {
+    assert.equal(await twoDaysLater(async () => told((await withProofs(left)).assertAge)), left === 3 ? null : TOO_OLD)
+  }
 })
 
 test('fuel of a sweep: again and again, within the share of its sub-account and what is left at the address', async () => {
@@ -325,13 +326,13 @@ test("an operator's orders: to empty a tank, and about its stake", async () => {
   )
 })
 
-test('a recovery: the rounds of one order repeat, each by the addresses that it empties', async () => {
+test('a recovery: the rounds of one order repeat, each by the addresses that it empties', async (t) => {
   const own = new Bench()
+  t.after(() => { own.close() })
   own.store.append('recovering', { made_at: 1 })
   own.store.append(
     'recover', { order: 'r', workspace: 'w', network: 'ETH', to_address: SINK_ETH, tag: null, fee_max: FEE.toString(), expires_at: IAT }
   )
   const verdict = await own.verdict({ kind: 'recover', order: 'r' }, eth(omnibus, { value: 1n }))
-  own.close()
   says(verdict, { step: names('recover', 'r', addressOf(ETH, omnibus)), repeatable: true })
 })

@@ -11,8 +11,9 @@ const FRIEND = 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY'
 const ID = '11111111-1111-4111-8111-111111111111'
 const tank = [0, ETH.chain_index, 0]
 
-test('what is written down: the seen request once, the rule once, the void once, and the step as it was judged', async () => {
+test('what is written down: the seen request once, the rule once, the void once, and the step as it was judged', async (t) => {
   const own = new Bench()
+  t.after(() => { own.close() })
   const by = own.caller(3)
   const path = [3, ETH.chain_index, 0]
   const rule = await asksRule(by)
@@ -80,5 +81,4 @@ test('what is written down: the seen request once, the rule once, the void once,
     { kind: 'stake', step: 'freeze', request: kept.request }, staked([3, TRX.chain_index, 0], { kind: 'freeze' })
   )
   assert.deepEqual([unnumbered.at(-1)!.body.account, unnumbered.at(-1)!.body.nonce], [null, null])
-  own.close()
 })
