@@ -121,14 +121,21 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
       const isStatic = survey.static[id] > 0
       let how = covering.length === 0 && !isStatic ? 'NoCoverage' : 'Survived'
       const again = covering.filter((at) => !once.has(at))
+      let left = again
       // Twice: in a process that others were tried in before, and where that was spoilt in a fresh one.
-      for (let fresh = worker === null; again.length > 0; fresh = true) {
+      for (let fresh = worker === null; left.length > 0; fresh = worker === null) {
         worker ??= await open()
         const hits = TIMES_OFTENER * Math.max(...again.map((at) => survey.tests[at].covers[id]))
-        const { failed, late, gone } = await worker.ask('run', { mutant: id, at: again, hits }, withinMs(again))
+        const { failed, late, gone } = await worker.ask('run', { mutant: id, at: left, hits }, withinMs(left))
         if (failed === null) break
         const isSound = !late && !gone && (await worker.ask('run', { mutant: null, at: [failed] }, withinMs([failed]))).failed === null
-        if (!isSound) {
+        // A test that fails but once failed of a busy machine: the others are asked.
+        const second = isSound ? await worker.ask('run', { mutant: id, at: [failed], hits }, withinMs([failed])) : null
+        if (second?.failed === null) {
+          left = left.slice(left.indexOf(failed) + 1)
+          continue
+        }
+        if (!isSound || second.late || second.gone) {
           worker.kill()
           worker = null
         }
@@ -139,7 +146,9 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
       }
       // From the start of a process: what is read while files are loaded, and tests that run but once.
       if (how === 'Survived' && (isStatic || again.length < covering.length)) {
-        how = await afresh(id, isStatic ? everything : everything.slice(0, Math.max(...covering.filter((at) => once.has(at))) + 1))
+        const from = isStatic ? everything : everything.slice(0, Math.max(...covering.filter((at) => once.has(at))) + 1)
+        how = await afresh(id, from)
+        if (how !== 'Survived' && !isStatic) how = await afresh(id, from)
       }
       ended.push({ ...mutant, how })
       if (ended.length % 50 === 0) {
