@@ -8,7 +8,7 @@ const logger = { ...silent, isDebugEnabled: () => false }
 /**
  * Puts every mutant of these files into a copy of the project, each behind a switch that is off: one start of the tests serves all.
  * @param patterns Stryker's: globs, with ! before what is left out
- * @returns {Promise<{ id: string, file: string, line: number, what: string }[]>} the mutants
+ * @returns {Promise<{ id: string, file: string, line: number, key: string, what: string }[]>} the mutants; `key` names one in every run
  */
 export async function instrument(copy, patterns, only) {
   const leftOut = patterns.filter((pattern) => pattern.startsWith('!')).map((pattern) => pattern.slice(1))
@@ -19,7 +19,7 @@ export async function instrument(copy, patterns, only) {
   for (const { name, content } of files) writeFileSync(join(copy, name), content)
   const texts = new Map(sources.map(({ name, content }) => [name, content.split('\n')]))
   return mutants.filter(({ status }) => status !== 'Ignored').map(({ id, fileName, location, replacement, mutatorName }) => ({
-    id, file: fileName, line: location.start.line + 1,
+    id, file: fileName, line: location.start.line + 1, key: JSON.stringify([fileName, location, mutatorName, replacement]),
     what: `${mutatorName}: ${short(textAt(texts.get(fileName), location), 100)} → ${short(replacement ?? '', 60)}`,
   }))
 }

@@ -32,12 +32,14 @@ export const MODULES = {
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],
-    tests: signer('amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
+    tests: signer('exclusive', 'written-down', 'amend', 'xrp', 'stellar', 'cardano', 'solana', 'runs', 'voids', 'attacks'),
   },
   policy: {
     mutate: ['packages/signer/src/policy/**/*.ts', '!packages/signer/src/policy/exclusivity.ts', '!packages/signer/src/policy/nonce.ts'],
+    // Those alone whose nodes are in the tests' own process: in a node's own process no change is switched on.
     tests: signer(
-      'amend', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'voids', 'tron', 'staking', 'attacks', 'forward', 'siphon', 'erased',
+      'order-shape', 'rules', 'rules-of-the-record', 'judge', 'verdicts', 'written-down', 'refusals', 'recovery-orders',
+      'proofs-and-limits', 'record', 'exclusive', 'amend', 'amend-attacks', 'solana', 'cardano', 'xrp', 'stellar', 'shared-fuel', 'runs', 'siphon',
     ),
   },
 }

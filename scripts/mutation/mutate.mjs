@@ -1,6 +1,7 @@
 // npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small changes of the code the tests notice
 // (docs/mutation.md). --file: those of files with this in their names. --again: those alone that no test noticed last time.
 import { spawn, spawnSync } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -67,21 +68,25 @@ async function run(copy, tests) {
   return 'passed'
 }
 
+/** Names a mutant of SQL in every run. */
+const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).digest('hex')
+
 /** Mutants of the database's functions: a copy for each job. */
 async function database({ sql, tests }, isAsked) {
   const waiting = sql.filter((file) => values.file === undefined || file.includes(values.file))
-    .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, ...mutant }))).filter(isAsked)
+    .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, key: keyOf(file, mutant.text), ...mutant })))
+    .filter(isAsked)
   const total = waiting.length
   const ended = []
   await Promise.all(Array.from({ length: jobs }, async () => {
     const copy = freshCopy()
     if (await run(copy, tests) !== 'passed') throw new Error(`the tests fail without a change: ${tests.join(' ')}`)
     for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
-      const { file, line, what, text } = mutant
+      const { key, file, line, what, text } = mutant
       writeFileSync(join(copy, file), text)
       const how = { passed: 'Survived', failed: 'Killed', timeout: 'Timeout' }[await run(copy, tests)]
       writeFileSync(join(copy, file), readFileSync(join(root, file)))
-      ended.push({ file, line, what, how })
+      ended.push({ key, file, line, what, how })
       if (how === 'Survived') console.log(`${file}:${line} survived: ${what}`)
       if (ended.length % 20 === 0) console.log(`${ended.length} of ${total} mutants of SQL`)
     }
@@ -90,38 +95,42 @@ async function database({ sql, tests }, isAsked) {
 }
 
 /** What is behind Stryker's switches, in a copy of its own. */
-async function changed({ mutate, tests }, isAsked) {
+async function changed({ mutate, tests }, isAsked, keep) {
   const copy = freshCopy()
   if (tests.some((file) => file.startsWith('packages/signer'))) spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: copy })
-  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, told: (text) => console.log(text) })
+  return typescript(copy, { mutate, tests }, { jobs, only: values.file, isAsked, keep, told: (text) => console.log(text) })
 }
 
 const NOTICED = new Set(['Killed', 'Timeout'])
 const isNoticed = ({ how }) => NOTICED.has(how)
 const KEPT = join(root, 'node_modules', '.cache', 'mutation')
-const keyOf = ({ file, line, what }) => `${file}:${line} ${what}`
 const rows = []
 for (const name of names) {
   const module = MODULES[name]
   const kept = join(KEPT, `${name}.json`)
-  // Of the run before: a mutant that was noticed is taken for noticed, where only the others are asked for.
+  // Of the runs before, also of one that was ended early or of some files: what was noticed is not tried again where only the rest is.
   const before = existsSync(kept) ? JSON.parse(readFileSync(kept, 'utf8')) : []
-  const known = new Map(values.again ? before.filter(isNoticed).map((each) => [keyOf(each), each]) : [])
+  const all = new Map(before.map((each) => [each.key, each]))
+  const known = new Map(values.again ? before.filter(isNoticed).map((each) => [each.key, each]) : [])
+  const keep = (mutants) => {
+    for (const { key, file, line, what, how } of mutants) all.set(key, { key, file, line, what, how })
+    mkdirSync(KEPT, { recursive: true })
+    writeFileSync(kept, JSON.stringify([...all.values()]))
+  }
   const taken = []
   const isAsked = (mutant) => {
-    const noticed = known.get(keyOf(mutant))
+    const noticed = known.get(mutant.key)
     if (noticed) taken.push(noticed)
     return !noticed
   }
   const tried = [
-    ...values.sql ? [] : await changed(module, isAsked),
+    ...values.sql ? [] : await changed(module, isAsked, keep),
     ...values.ts || !module.sql ? [] : await database(module, isAsked),
   ]
   const mutants = [...taken, ...tried]
-  if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) {
-    mkdirSync(KEPT, { recursive: true })
-    writeFileSync(kept, JSON.stringify(mutants.map(({ file, line, what, how }) => ({ file, line, what, how }))))
-  }
+  // What a whole run no longer knows is of code that is gone.
+  if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()
+  keep(mutants)
   const noticed = mutants.filter(isNoticed).length
   rows.push({ name, mutants: mutants.length, noticed, score: (100 * noticed) / mutants.length })
   console.log(`\n${name}: what no test noticed`)

@@ -74,10 +74,10 @@ export const killAll = () => WORKERS.forEach((worker) => worker.kill())
  * Tries the mutants of files of TypeScript. All of them stand in one copy, and each is switched on in a process in which the tests
  * were loaded before. A test that fails under a mutant is run again without it: where it still fails, what went before has left
  * something behind, and the mutant is tried anew in a fresh process.
- * @param only of which files, by a part of their names @param isAsked which mutants are tried
+ * @param only of which files, by a part of their names @param isAsked which mutants are tried @param keep is told of those that ended
  * @returns the mutants, each with how it ended: `Killed`, `Timeout`, `Survived`, `NoCoverage`
  */
-export async function typescript(copy, { mutate, tests: files }, { jobs, only, isAsked, told }) {
+export async function typescript(copy, { mutate, tests: files }, { jobs, only, isAsked, keep, told }) {
   const mutants = (await instrument(copy, mutate, only)).filter(isAsked)
   const open = async (mutant) => {
     const worker = new Worker(copy, files, mutant)
@@ -121,14 +121,21 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
       const isStatic = survey.static[id] > 0
       let how = covering.length === 0 && !isStatic ? 'NoCoverage' : 'Survived'
       const again = covering.filter((at) => !once.has(at))
+      let left = again
       // Twice: in a process that others were tried in before, and where that was spoilt in a fresh one.
-      for (let fresh = worker === null; again.length > 0; fresh = true) {
+      for (let fresh = worker === null; left.length > 0; fresh = worker === null) {
         worker ??= await open()
         const hits = TIMES_OFTENER * Math.max(...again.map((at) => survey.tests[at].covers[id]))
-        const { failed, late, gone } = await worker.ask('run', { mutant: id, at: again, hits }, withinMs(again))
+        const { failed, late, gone } = await worker.ask('run', { mutant: id, at: left, hits }, withinMs(left))
         if (failed === null) break
         const isSound = !late && !gone && (await worker.ask('run', { mutant: null, at: [failed] }, withinMs([failed]))).failed === null
-        if (!isSound) {
+        // A test that fails but once failed of a busy machine: the others are asked.
+        const second = isSound ? await worker.ask('run', { mutant: id, at: [failed], hits }, withinMs([failed])) : null
+        if (second?.failed === null) {
+          left = left.slice(left.indexOf(failed) + 1)
+          continue
+        }
+        if (!isSound || second.late || second.gone) {
           worker.kill()
           worker = null
         }
@@ -139,10 +146,15 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
       }
       // From the start of a process: what is read while files are loaded, and tests that run but once.
       if (how === 'Survived' && (isStatic || again.length < covering.length)) {
-        how = await afresh(id, isStatic ? everything : everything.slice(0, Math.max(...covering.filter((at) => once.has(at))) + 1))
+        const from = isStatic ? everything : everything.slice(0, Math.max(...covering.filter((at) => once.has(at))) + 1)
+        how = await afresh(id, from)
+        if (how !== 'Survived' && !isStatic) how = await afresh(id, from)
       }
       ended.push({ ...mutant, how })
-      if (ended.length % 50 === 0) told(`${ended.length} of ${mutants.length} tried`)
+      if (ended.length % 50 === 0) {
+        keep(ended)
+        told(`${ended.length} of ${mutants.length} tried`)
+      }
     }
     if (worker) await worker.end()
   }))

@@ -2,7 +2,10 @@ import { signRequest, transactionId, type SignedRequest } from '@custody/request
 import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { BTC, btc, callerKey, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+import { ask, cancel, faster, payment as paymentOf, voided, type Payment } from './amending.ts'
+import {
+  BTC, btc, callerKey, ETH, eth, funding, House, now, pay, refused, signed, SINK_BTC, SINK_ETH, transfer, usdt, type Workspace,
+} from './house.ts'
 
 /** A hostile platform with a caller's own cancellation or speed-up in its hands: what else it could make of them. */
 let house: House
@@ -18,26 +21,7 @@ before(async () => {
 })
 after(async () => { await house.stop() })
 
-function refused(answer: Answer, code: string, rule: number): void {
-  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
-  assert.equal(answer.body.rule, rule)
-}
-const signed = (answer: Answer) => assert.equal(answer.status, 200, JSON.stringify(answer.body))
-
-async function payment(more: Record<string, unknown> = {}): Promise<{ mine: Caller; path: number[]; id: string; request: SignedRequest }> {
-  const sub = next++
-  const mine = await workspace.caller(sub)
-  const nonce = randomUUID()
-  const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }, { nonce })
-  return { mine, path: [sub, ETH.chain_index, 0], id: transactionId(mine.api_key, nonce), request }
-}
-const ask = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}) =>
-  signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body) })
-const faster = (request: SignedRequest, speedUp: SignedRequest) => ({ kind: 'pay', request, speed_up: { request: speedUp } })
-const cancel = (request: SignedRequest, by: SignedRequest) => ({ kind: 'cancel', of: { kind: 'pay', request }, request: by })
-const voided = async (request: SignedRequest) => {
-  for (const node of [1, 2, 3]) assert.equal((await house.post(node, '/void', { request, force: true })).body.voided, true)
-}
+const payment = (more: Record<string, unknown> = {}): Promise<Payment> => paymentOf(workspace, next++, more)
 
 test('attack: a cancellation that burns the wallet: as a fee above the cap, or as a token', async () => {
   const { mine, path, id, request } = await payment()
@@ -66,7 +50,7 @@ test('attack: a cancellation on Bitcoin that pays somebody beside the change', a
 test('attack: a speed-up whose own request was voided; the payment as it was asked for stands', async () => {
   const { mine, path, id, request } = await payment()
   const speedUp = await ask(mine, id, 'speed-up')
-  await voided(speedUp)
+  await voided(house, speedUp)
   const unsigned = eth(path, { value: ONE, maxFeePerGas: 3n * GWEI })
   refused(await workspace.sign(faster(request, speedUp), unsigned), 'VOIDED', 14)
   refused(await workspace.sign(faster(request, speedUp), unsigned, [3, 2]), 'VOIDED', 14)
@@ -76,7 +60,7 @@ test('attack: a speed-up whose own request was voided; the payment as it was ask
 test('attack: a cancellation whose own request was voided ends nothing', async () => {
   const { mine, path, id, request } = await payment()
   const by = await ask(mine, id, 'cancel')
-  await voided(by)
+  await voided(house, by)
   const nothing = eth(path, { to: workspace.address(ETH, path), maxFeePerGas: 3n * GWEI })
   refused(await workspace.sign(cancel(request, by), nothing), 'VOIDED', 14)
   signed(await workspace.sign(pay(request), eth(path, { value: ONE })))

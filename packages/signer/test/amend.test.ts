@@ -1,9 +1,8 @@
 import { derivePublicKey } from '@custody/chains'
-import { signRequest, transactionId, type SignedRequest } from '@custody/request-auth'
-import assert from 'node:assert/strict'
 import { createHash, randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { BTC, btc, callerKey, ETH, eth, funding, House, pay, SINK_BTC, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+import { ask, cancel, faster, payment as paymentOf, type Payment } from './amending.ts'
+import { BTC, btc, ETH, eth, funding, House, pay, refused, signed, SINK_BTC, SINK_ETH, type Workspace } from './house.ts'
 
 /** Rule 9's signed speed-up and rule 14's signed cancel. */
 let house: House
@@ -18,23 +17,8 @@ before(async () => {
 })
 after(async () => { await house.stop() })
 
-function refused(answer: Answer, code: string): void {
-  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
-}
-const signed = (answer: Answer) => assert.equal(answer.status, 200, JSON.stringify(answer.body))
-
 let next = 300
-async function payment(more: Record<string, unknown> = {}): Promise<{ mine: Caller; path: number[]; id: string; request: SignedRequest }> {
-  const sub = next++
-  const mine = await workspace.caller(sub)
-  const nonce = randomUUID()
-  const request = await transfer(mine, { asset: 'ETH', amount: 1, destination_address: SINK_ETH, ...more }, { nonce })
-  return { mine, path: [sub, ETH.chain_index, 0], id: transactionId(mine.api_key, nonce), request }
-}
-const ask = (caller: Caller, id: string, name: 'speed-up' | 'cancel', body: Record<string, unknown> = {}) =>
-  signRequest({ apiKey: caller.api_key, privateKey: callerKey, method: 'POST', uri: `/dac/v1/transaction/${id}/${name}`, body: JSON.stringify(body) })
-const faster = (request: SignedRequest, speedUp: SignedRequest) => ({ kind: 'pay', request, speed_up: { request: speedUp } })
-const cancel = (request: SignedRequest, by: SignedRequest) => ({ kind: 'cancel', of: { kind: 'pay', request }, request: by })
+const payment = (more: Record<string, unknown> = {}): Promise<Payment> => paymentOf(workspace, next++, more)
 
 describe('speed-up', () => {
   test('raises the limit that the caller gave first, and only within its own', async () => {

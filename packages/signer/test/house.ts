@@ -1,6 +1,7 @@
 import { derivePublicKey, loadRegistry, addressAt, publicKeysBelow, type Network, type UnsignedTransaction } from '@custody/chains'
 import { signRequest, type SignedRequest } from '@custody/request-auth'
 import { Transaction } from 'bitcoinjs-lib'
+import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { createHash, createPrivateKey, randomBytes, randomUUID } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -182,6 +183,13 @@ export class Workspace {
 
   publicKeyAt = (path: readonly number[]): Uint8Array => publicKeysBelow({ curve: 'secp256k1', ...this.key })(path)
 }
+
+/** @param rule where the test says which rule of the design refuses */
+export function refused(answer: Answer, code: string, rule?: number): void {
+  assert.equal(answer.body?.error, code, JSON.stringify(answer.body))
+  if (rule !== undefined) assert.equal(answer.body.rule, rule)
+}
+export function signed(answer: Answer): void { assert.equal(answer.status, 200, JSON.stringify(answer.body)) }
 
 export const now = (): number => Math.floor(Date.now() / 1000)
 

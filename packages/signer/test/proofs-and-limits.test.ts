@@ -42,6 +42,13 @@ test('rule 3: a day without a proof, a week with one, and not a second more', ()
   assert.deepEqual([aged(IAT + 7 * DAY_S, [receipt()]), aged(IAT + 7 * DAY_S + 1, [receipt()])], [null, 'TOO_OLD'])
 })
 
+test('a receipt is signed as the README says: a line of its own, and the fields in one order', () => {
+  assert.equal(
+    receiptBytes({ seen_at: 5, intent: 'i', nonce: 'n', api_key: 'k', node: 2 }).toString(),
+    'custody/receipt/v1\n{"node":2,"api_key":"k","nonce":"n","intent":"i","seen_at":5}'
+  )
+})
+
 test('attack: a receipt of another caller, another request, another meaning, another node, or of after its time', () => {
   const at = IAT + 2 * DAY_S
   assert.equal(aged(at, [receipt()]), null)
