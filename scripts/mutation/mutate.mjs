@@ -1,6 +1,6 @@
 // npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small changes of the code the tests notice
 // (docs/mutation.md). --file: those of files with this in their names. --again: those alone that no test noticed last time.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,6 @@ const here = import.meta.dirname
 const root = join(here, '..', '..')
 /** Of the mutants that were made, so many are noticed. */
 const SCORE_LEAST = 85
-const TEST_TIMEOUT_MS = 180_000
 
 const usage = () => {
   console.error(`Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`)
@@ -37,7 +36,9 @@ if (!existsSync(join(here, 'node_modules', '@stryker-mutator', 'instrumenter')))
   const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-fund', '--no-audit'], { cwd: here, stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }
-const { killAll, typescript } = await import('./typescript.mjs')
+const { typescript } = await import('./typescript.mjs')
+const { functions } = await import('./functions.mjs')
+const { killAll } = await import('./processes.mjs')
 const copies = []
 process.on('exit', () => {
   killAll()
@@ -50,43 +51,11 @@ const freshCopy = () => {
   return copy
 }
 
-/** Whether all of a copy's tests pass: `passed`, `failed` or `timeout`. */
-async function run(copy, tests) {
-  for (const file of tests) {
-    const child = spawn(process.execPath, ['--test', '--test-reporter=dot', file], { cwd: copy, stdio: 'ignore', detached: true })
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      process.kill(-child.pid, 'SIGKILL')
-    }, TEST_TIMEOUT_MS)
-    const code = await new Promise((resolve) => child.once('exit', resolve))
-    clearTimeout(timer)
-    if (late) return 'timeout'
-    if (code !== 0) return 'failed'
-  }
-  return 'passed'
-}
-
 /** Mutants of the database's functions: a copy for each job. */
 async function database({ sql, tests }, isAsked) {
-  const waiting = sql.filter((file) => values.file === undefined || file.includes(values.file))
+  const mutants = sql.filter((file) => values.file === undefined || file.includes(values.file))
     .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, ...mutant }))).filter(isAsked)
-  const total = waiting.length
-  const ended = []
-  await Promise.all(Array.from({ length: jobs }, async () => {
-    const copy = freshCopy()
-    if (await run(copy, tests) !== 'passed') throw new Error(`the tests fail without a change: ${tests.join(' ')}`)
-    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
-      const { file, line, what, text } = mutant
-      writeFileSync(join(copy, file), text)
-      const how = { passed: 'Survived', failed: 'Killed', timeout: 'Timeout' }[await run(copy, tests)]
-      writeFileSync(join(copy, file), readFileSync(join(root, file)))
-      ended.push({ file, line, what, how })
-      if (how === 'Survived') console.log(`${file}:${line} survived: ${what}`)
-      if (ended.length % 20 === 0) console.log(`${ended.length} of ${total} mutants of SQL`)
-    }
-  }))
-  return ended
+  return functions(mutants, tests, { jobs, copyOf: freshCopy, told: (text) => console.log(text) })
 }
 
 /** What is behind Stryker's switches, in a copy of its own. */
