@@ -28,7 +28,7 @@ export const MODULES = {
       'packages/platform/src/http/replay.ts', 'packages/platform/src/engine/payload.ts', 'packages/platform/src/transactions/write-withdrawal.ts',
     ],
     sql: functions('create_withdrawal', 'create_withdrawals', 'admit_requests'),
-    tests: platform('api-at-once', 'api-transactions', 'api-wallets'),
+    tests: platform('api-idempotency', 'api-at-once', 'api-transactions'),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
@@ -12,7 +13,7 @@ const ONE = 100_000_000n
 before(() => api.started)
 
 async function funded(workspace: string, coins: bigint, options: Parameters<typeof api.user>[1] = {}) {
-  const user = await api.user(workspace, options)
+  const user = await api.user(`${workspace} ${randomUUID()}`, options)
   assert.equal((await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
   if (coins > 0n) await api.fund(user, 'BTC', coins)
   return user
