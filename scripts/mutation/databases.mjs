@@ -11,9 +11,14 @@ Client.prototype.connect = function noted(...given) {
   return connect.apply(this, given)
 }
 
-/** Runs a statement in each of them; one that has ended is forgotten. @returns why a database refused it, or null */
-export async function inEach(sql) {
+/**
+ * Puts a function in place of the one of its name, in each of them that has it: a server's own database has none of ours.
+ * @returns in how many, and why one refused it, or null
+ */
+export async function defineInEach(text) {
+  const name = /create or replace function (\w+)/i.exec(text)?.[1]
   let refused = null
+  let databases = 0
   for (const [key, options] of known) {
     const client = new Client(options)
     client.on('error', () => undefined)
@@ -24,11 +29,15 @@ export async function inEach(sql) {
       continue
     }
     try {
-      await client.query(sql)
+      const { rowCount } = await client.query('select 1 from pg_proc where proname = $1', [name])
+      if (rowCount > 0) {
+        databases++
+        await client.query(text)
+      }
     } catch (error) {
       refused ??= String(error.message)
     }
     await client.end()
   }
-  return { refused, databases: known.size }
+  return { refused, databases }
 }

@@ -7,7 +7,8 @@ import { quickestFirst, surveyed } from './processes.mjs'
  * open, and the tests run, the quickest first, until one fails; that one is run again with the function as it was, as for a mutant of
  * TypeScript (typescript.mjs). What none of them noticed for certain is tried in a fresh process whose databases were made with it: there
  * those tests run too that run but once in a process.
- * @param mutants with their file's text @param copyOf makes a copy of the project @returns the mutants, each with how it ended
+ * @param mutants with their file's text @param copyOf makes a copy of the project @returns the mutants, each with how it ended;
+ * `Refused`: PostgreSQL does not take it for a function, so that no test was asked
  */
 export async function functions(mutants, files, { jobs, copyOf, told }) {
   if (mutants.length === 0) return []
@@ -34,8 +35,7 @@ export async function functions(mutants, files, { jobs, copyOf, told }) {
           worker = await open()
           await worker.ask('begin')
         }
-        // What PostgreSQL does not take for a function ends every installation's start.
-        if (await define(text) !== null) return 'Killed'
+        if (await define(text) !== null) return 'Refused'
         const { failed, late, gone } = await worker.ask('run', { mutant: null, at: again }, withinMs(again))
         if (!late && !gone) await define(original)
         if (failed === null) break

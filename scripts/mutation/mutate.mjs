@@ -82,10 +82,13 @@ for (const name of names) {
     if (noticed) taken.push(noticed)
     return !noticed
   }
-  const tried = [
+  const made = [
     ...values.sql ? [] : await changed(module, isAsked),
     ...values.ts || !module.sql ? [] : await database(module, isAsked),
   ]
+  // What is no function can be put in nobody's place: it is neither noticed nor not.
+  const tried = made.filter(({ how }) => how !== 'Refused')
+  if (tried.length < made.length) console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
   const mutants = [...taken, ...tried]
   if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) {
     mkdirSync(KEPT, { recursive: true })

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url'
 const suite = new URL('suite.mjs', import.meta.url).href
 registerHooks({ resolve: (specifier, context, next) => (specifier === 'node:test' ? { url: suite, format: 'module', shortCircuit: true } : next(specifier, context)) })
 const { beginAll, endAll, runTest, tests, within } = await import(suite)
-const { inEach } = await import('./databases.mjs')
+const { defineInEach } = await import('./databases.mjs')
 
 /** What the changed code looks at: which mutant is active, and what was passed through. */
 // oxlint-disable-next-line no-underscore-dangle -- Stryker's name
@@ -64,7 +64,7 @@ const answers = {
   },
   /** A function in place of the one of its name, in each database of the tests. */
   async define({ sql }) {
-    return inEach(sql)
+    return defineInEach(sql)
   },
   async end() {
     await endAll()

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
+import { queryObjects } from 'node:v8'
 import { parseJson, stringifyJson } from '@custody/request-auth'
+import { Batch } from '../src/batch.ts'
 import type { Queryable } from '../src/database/pool.ts'
 import { hashPayload } from '../src/engine/payload.ts'
 import { ApiError } from '../src/errors.ts'
@@ -47,6 +49,9 @@ test('the same request again answers the first to the letter; another payload un
     assert.deepEqual(said(await send(amount, { sequence_id: 'one', memo: 'rent' })), [first.text, 'true', WARNING], 'before the balance')
   }
   assert.deepEqual(await made(), [first.body.id])
+  const events = await api.database.query(
+    `select payload->>'id' id, sub_account_id owner from events where type = 'transaction.created' and workspace_id = $1`, [user.workspaceId])
+  assert.deepEqual(events, [{ id: first.body.id, owner: user.subAccountId }], 'told once')
 
   // A transaction that was adopted from the nodes' records: its payload is lost, so nothing differs from it.
   await api.database.query(`update idempotency set payload_hash = 'adopted' where wallet_id = $1`, [wallet])
@@ -139,6 +144,59 @@ test('a request that is refused only because the same one was taken meanwhile an
   assert.deepEqual([again.body.id, again.headers.get('idempotent-replayed')], [first?.body.id, 'true'])
 })
 
+test('what belongs to a withdrawal is written with it, or nothing is: the exchange that it goes to, the invoice that it gives back', async () => {
+  const { user, wallet, send, made } = await caller()
+  const { database } = api
+  const { withdrawals } = api.services
+  let given: Record<string, unknown> = {}
+  const noted = { write: (of: string, withdrawal: Record<string, unknown>) => withdrawals.write(of, given = withdrawal) }
+  Object.assign(api.services, { withdrawals: noted })
+  const first = await send('0.1').finally(() => Object.assign(api.services, { withdrawals }))
+  assert.equal(first.status, 200, first.text)
+  const write = async (more: Record<string, unknown>) => {
+    const id = randomUUID()
+    await withdrawals.write(wallet, { ...given, id, sequence_id: id, ...more })
+    return id
+  }
+  const keys = async () => (await database.query('select 1 from idempotency where wallet_id = $1', [wallet])).length
+  const scope = { workspace_id: user.workspaceId, sub_account_id: user.subAccountId }
+
+  const account = randomUUID()
+  await database.query(
+    `insert into exchange_accounts (id, workspace_id, sub_account_id, exchange, label, key_hash, key_hint, allow_withdrawal, permissions,
+       checked_at, balances_at, created_at, updated_at) values ($1, $2, $3, 'kraken', 'a', $1::uuid::text, 'h', true, '{}', $4, $4, $4, $4)`,
+    [account, user.workspaceId, user.subAccountId, new Date()])
+  const goes = () => ({
+    exchange_shown: '{"shown":1}',
+    exchange_transfer: {
+      ...scope, id: randomUUID(), account_id: account, exchange: 'kraken', asset: 'BTC', network: 'BTC', coin: 'XBT', amount: '1',
+      address: TO, address_tag: null, created_at: new Date() },
+  })
+  const sent = await write(goes())
+  assert.deepEqual(await database.query('select transaction_id from exchange_transfers where account_id = $1', [account]), [
+    { transaction_id: sent }])
+  await database.query(`update exchange_accounts set status = 'deleted' where id = $1`, [account])
+  await assert.rejects(write(goes()), { code: 'CU006' })
+
+  const invoice = `inv ${randomUUID()}`
+  const [status, paid] = [
+    (to: string) => database.query('update invoices set status = $2 where id = $1', [invoice, to]), sent]
+  await database.query(
+    `insert into invoices (id, workspace_id, sub_account_id, status, tolerance, response, expires_at, created_at, updated_at)
+     values ($1, $2, $3, 'Processing', 0, '', '2099-01-01', now(), now())`, [invoice, user.workspaceId, user.subAccountId])
+  await database.query(
+    `insert into invoice_payments (transaction_id, invoice_id, workspace_id, asset, amount, status, counts, seen_at)
+     values ($1, $2, $3, 'BTC', 15000000, 'confirmed', true, now())`, [paid, invoice, user.workspaceId])
+  await assert.rejects(write({ invoice_id: invoice }), { code: 'CU005' })
+  await status('Paid')
+  const refund = await write({ invoice_id: invoice })
+  assert.deepEqual(await database.query('select transaction_id from invoice_refunds where invoice_id = $1', [invoice]), [
+    { transaction_id: refund }])
+  await assert.rejects(write({ invoice_id: invoice }), { code: 'CU004', detail: '5000000' })
+  assert.deepEqual(new Set(await made()), new Set([first.body.id, sent, refund]), 'of what is refused nothing is written')
+  assert.equal(await keys(), 2)
+})
+
 test('what was answered is found by workspace, owner and key, and by none of them alone', async () => {
   const [one, two] = [await caller(), await caller()]
   const { database } = api
@@ -197,12 +255,12 @@ test('what was answered goes before all else, and before a refusal; where the co
 })
 
 test('withdrawals of one wallet at once have one statement, 32 at most; those of another wallet wait for none of them', async () => {
-  const asked: { sql: string; ids: number[] }[] = []
-  const gate = Promise.withResolvers<void>()
+  const asked: { sql: string; ids: number[]; go: () => void }[] = []
   const database = {
     one: async (sql: string, [text]: [string]) => {
       const given = JSON.parse(text) as { n: number } | { n: number }[]
-      asked.push({ sql, ids: [given].flat().map(({ n }) => n) })
+      const gate = Promise.withResolvers<void>()
+      asked.push({ sql, ids: [given].flat().map(({ n }) => n), go: gate.resolve })
       await gate.promise
       const refused = { code: 'CU003', message: 'insufficient', detail: 'of 7' }
       const answer = ({ n }: { n: number }) => (n === 7 ? refused : { replayed: false, n })
@@ -210,19 +268,29 @@ test('withdrawals of one wallet at once have one statement, 32 at most; those of
     },
   } as unknown as Queryable
   const withdrawals = new Withdrawals(database)
+  const turns = async () => { for (let turn = 0; turn < 5; turn++) await new Promise((resolve) => { setImmediate(resolve) }) }
+  const statements = () => asked.map(({ sql, ids }) => [sql, ids])
   const all = Promise.allSettled(Array.from({ length: 40 }, (_, n) => withdrawals.write('first', { n })))
   const other = withdrawals.write('second', { n: 100 })
-  await new Promise((resolve) => { setImmediate(() => setImmediate(resolve)) })
+  await turns()
   const numbers = (from: number, to: number) => Array.from({ length: to - from }, (_, n) => from + n)
   const [one, many] = ['select create_withdrawal($1) result', 'select create_withdrawals($1) results']
-  assert.deepEqual(asked, [{ sql: many, ids: numbers(0, 32) }, { sql: one, ids: [100] }])
+  const [first, alone] = [[many, numbers(0, 32)], [one, [100]]]
+  assert.deepEqual(statements(), [first, alone])
   // What comes while they are written goes with those that wait.
   const late = withdrawals.write('first', { n: 40 })
-  gate.resolve()
-  const outcomes = await all
-  assert.deepEqual(await Promise.all([other, late]), [{ replayed: false, n: 100 }, { replayed: false, n: 40 }])
-  assert.deepEqual(asked.slice(2), [{ sql: many, ids: numbers(32, 41) }])
-  for (const [n, outcome] of outcomes.entries()) {
+  asked[0]?.go()
+  await turns()
+  assert.deepEqual(statements(), [first, alone, [many, numbers(32, 41)]])
+  const last = withdrawals.write('first', { n: 41 })
+  await turns()
+  assert.equal(asked.length, 3, 'one statement at a time has the wallet')
+  for (const { go } of asked) go()
+  await turns()
+  assert.deepEqual(statements().slice(3), [[one, [41]]])
+  for (const { go } of asked) go()
+  assert.deepEqual(await Promise.all([other, late, last]), [100, 40, 41].map((n) => ({ replayed: false, n })))
+  for (const [n, outcome] of (await all).entries()) {
     if (n !== 7) assert.deepEqual(outcome, { status: 'fulfilled', value: { replayed: false, n } })
     else {
       assert.equal(outcome.status, 'rejected')
@@ -230,6 +298,13 @@ test('withdrawals of one wallet at once have one statement, 32 at most; those of
       assert.deepEqual({ code, detail, message }, { code: 'CU003', detail: 'of 7', message: 'insufficient' })
     }
   }
-  assert.deepEqual(await withdrawals.write('first', { n: 41 }), { replayed: false, n: 41 })
-  assert.deepEqual(asked.at(-1), { sql: one, ids: [41] })
+})
+
+test('of wallets whose withdrawals are written nothing is kept', async () => {
+  const withdrawals = new Withdrawals({ one: async () => ({ result: { replayed: false } }) } as unknown as Queryable)
+  const before = queryObjects(Batch) as number
+  await Promise.all(Array.from({ length: 1000 }, (_, n) => withdrawals.write(`wallet ${n}`, {})))
+  // Others may come and go in this process meanwhile.
+  assert.ok((queryObjects(Batch) as number) - before < 500)
+  assert.deepEqual(await withdrawals.write('wallet 1', {}), { replayed: false })
 })
