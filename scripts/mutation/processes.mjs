@@ -87,8 +87,8 @@ export const quickestFirst = (survey, ats) => ats.toSorted((a, b) => survey.test
  * @returns `survey`, `once`: those that can only be run in their place, `open` for a process with them loaded, and how long some may take
  */
 export async function surveyed(copy, files) {
-  const open = async (mutant) => {
-    const worker = new Worker(copy, files, mutant)
+  const open = async (mutant, some = files) => {
+    const worker = new Worker(copy, some, mutant)
     const started = await worker.ready
     if (!started.ready) worker.kill()
     return started.ready ? worker : null

@@ -19,14 +19,27 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
   const everything = [...survey.tests.keys()]
   told(`${mutants.length} mutants, ${everything.length} tests, of which ${once.size} run but once in a process`)
 
-  /** Whether all tests pass, or these, in a fresh process that has the mutant from its start. */
-  const afresh = async (id, ats) => {
-    const worker = await open(id)
+  /** Whether all tests of these files pass, or those at these places, in a fresh process that has the mutant from its start. */
+  const afresh = async (id, ats, some = files) => {
+    const worker = await open(id, some)
     if (worker === null) return 'Killed'
-    const { failed, late, gone } = await worker.ask('run', { mutant: id, at: ats }, withinMs(ats))
+    const { failed, late, gone } = await worker.ask('run', { mutant: id, ...ats ? { at: ats } : {} }, withinMs(ats ?? everything))
     worker.kill()
     if (late) return 'Timeout'
     return failed === null && !gone ? 'Survived' : 'Killed'
+  }
+  /** What is read while files are loaded: each file by itself, as one that is not needed may take longest to load. */
+  const inOrder = [...files]
+  const byFile = async (id) => {
+    for (const file of [...inOrder]) {
+      const how = await afresh(id, undefined, [file])
+      if (how === 'Survived') continue
+      // Its neighbours are noticed by the same.
+      inOrder.splice(inOrder.indexOf(file), 1)
+      inOrder.unshift(file)
+      return how
+    }
+    return 'Survived'
   }
 
   const waiting = [...mutants]
@@ -60,8 +73,8 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
       }
       // From the start of a process: what is read while files are loaded, and tests that run but once.
       if (how === 'Survived' && (isStatic || isUnclear || again.length < covering.length)) {
-        const last = isStatic || isUnclear ? Infinity : Math.max(...covering.filter((at) => once.has(at)))
-        how = await afresh(id, everything.slice(0, last + 1))
+        const last = isUnclear ? Infinity : Math.max(...covering.filter((at) => once.has(at)))
+        how = isStatic ? await byFile(id) : await afresh(id, everything.slice(0, last + 1))
       }
       ended.push({ ...mutant, how })
       if (how === 'Survived' || how === 'NoCoverage') told(`${mutant.file}:${mutant.line} ${how}: ${mutant.what}`)

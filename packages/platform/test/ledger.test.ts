@@ -114,7 +114,11 @@ test('an account is made once, whoever asks for it at the same time, and each fo
     [null, '0xa', '0xb'].map((address) => ({ workspace, wallet, asset, kind, address }))))))
   const ask = ({ workspace, wallet, asset, kind, address }: Account) => database().one<{ id: string }>(
     'select ledger_account($1, $2, $3, $4, $5)::text id', [workspace, wallet, asset, kind, address])
+  const numbers = () => database().one(`select last_value from pg_sequences where sequencename = 'ledger_accounts_id_seq'`)
   const ids = await Promise.all([...forms, ...forms].map(ask))
+  const taken = await numbers()
+  for (const form of forms) await ask(form)
+  assert.deepEqual(await numbers(), taken, 'who asks for one that is there writes nothing')
   assert.equal(new Set(ids.slice(0, forms.length).map((each) => each?.id)).size, forms.length)
   assert.deepEqual(ids.slice(forms.length), ids.slice(0, forms.length))
   assert.equal((await database().query('select 1 from ledger_accounts')).length, forms.length)
