@@ -29,14 +29,13 @@ export async function typescript(copy, { mutate, tests: files }, { jobs, only, i
     return failed === null && !gone ? 'Survived' : 'Killed'
   }
   /** What is read while files are loaded: each file by itself, as one that is not needed may take longest to load. */
-  const inOrder = [...files]
+  let inOrder = files
   const byFile = async (id) => {
-    for (const file of [...inOrder]) {
+    for (const file of inOrder) {
       const how = await afresh(id, undefined, [file])
       if (how === 'Survived') continue
       // Its neighbours are noticed by the same.
-      inOrder.splice(inOrder.indexOf(file), 1)
-      inOrder.unshift(file)
+      inOrder = [file, ...inOrder.filter((each) => each !== file)]
       return how
     }
     return 'Survived'
