@@ -233,6 +233,42 @@ test('what was never reserved is neither charged nor given back; what is given b
   assert.equal(await told(), 1, 'only what was empty is told anew')
 })
 
+test('a reserved fee is charged once and given back once, with its volume, for its own workspace alone', async () => {
+  const [model, other] = [new Model(), new Model()]
+  for (const each of [model, other]) {
+    await each.open()
+    await each.adjust(1000n)
+    await each.reserve(100n)
+  }
+  const [[id], [foreign]] = [[...model.fees.keys()], [...other.fees.keys()]] as [[string], [string]]
+  const once = async (call: string, of: string) =>
+    (await database.one<{ done: boolean }>(`select ${call}($1, $2, $3) done`, [model.workspace, of, DAY]))?.done
+  const books = async () => Object.fromEntries((await database.query<{ kind: string; balance: string }>(
+    `select kind, balance::text from ledger_accounts where workspace_id = $1 and kind <> 'chain'
+     union all select 'volume', coalesce(sum(amount_usd), 0)::text from prepaid_volumes where workspace_id = $1`, [model.workspace]))
+    .map(({ kind, balance }) => [kind, balance]))
+  assert.equal(await once('prepaid_charge', foreign), false)
+  assert.equal(await once('prepaid_release', foreign), false)
+  assert.deepEqual([await once('prepaid_charge', id), await once('prepaid_charge', id)], [true, false])
+  assert.deepEqual(await books(), { prepaid: '900', prepaid_reserved: '0', fees: '100', volume: '700' })
+  assert.deepEqual([await once('prepaid_release', id), await once('prepaid_release', id)], [true, false])
+  assert.deepEqual(await books(), { prepaid: '1000', prepaid_reserved: '0', fees: '0', volume: '0' })
+  // A transaction that costs no fee, and one whose value nobody knows.
+  const [free, unvalued] = [randomUUID(), randomUUID()]
+  for (const [of, fee] of [[free, null], [unvalued, '50']] as const) {
+    await database.query(
+      `insert into transactions
+         (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)
+       values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending', $3)`, [of, model.workspace, fee])
+  }
+  await database.query('select prepaid_reserve($1, $2, 0, 0), prepaid_reserve($1, $3, 50, 0)', [model.workspace, free, unvalued])
+  assert.deepEqual([await once('prepaid_charge', free), await once('prepaid_release', free)], [false, false])
+  assert.equal(await once('prepaid_charge', unvalued), true)
+  assert.deepEqual(await books(), { prepaid: '950', prepaid_reserved: '0', fees: '50', volume: '0' })
+  assert.equal(await once('prepaid_release', unvalued), true)
+  assert.deepEqual(await books(), { prepaid: '1000', prepaid_reserved: '0', fees: '0', volume: '0' })
+})
+
 test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n
