@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { afterEach, before, test } from 'node:test'
-import type { ToldEvent } from '../src/database/pool.ts'
+import type { Queryable, ToldEvent } from '../src/database/pool.ts'
 import { emit, lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
@@ -123,6 +123,22 @@ test('an account is made once, whoever asks for it at the same time, and each fo
   assert.deepEqual(ids.slice(forms.length), ids.slice(0, forms.length))
   assert.equal((await database().query('select 1 from ledger_accounts')).length, forms.length)
   assert.equal(await lockedBalance(database(), forms[0] as Account), 0n)
+})
+
+test('an account that another transaction makes meanwhile is that one’s, as soon as it is committed', async () => {
+  const { workspace } = places[0] as { workspace: string }
+  const ask = (on: Pick<Queryable, 'one'>) => on.one<{ id: string }>(
+    `select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [workspace])
+  const [waits, first] = await database().transaction(async (tx) => {
+    const made = await ask(tx)
+    const asked = { ended: false, answer: ask(database()).finally(() => { asked.ended = true }) }
+    const isWaiting = async () => (await database().query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`)).length > 0
+    while (!asked.ended && !await isWaiting()) await new Promise((resolve) => { setTimeout(resolve, 10) })
+    return [asked, made] as const
+  })
+  assert.ok(first)
+  assert.deepEqual(await waits.answer, first)
 })
 
 test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {

@@ -200,6 +200,8 @@ test('a correction may take all and no more, tells of what is left, and is the n
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 0 }, []])
   assert.equal(await adjust(-59n), '20')
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 1 }, ['prepaid_fee.low']])
+  assert.equal(await adjust(0n), '20')
+  assert.deepEqual(await account(), { level: '100', told: 1 }, 'what changes nothing is no top-up')
   await assert.rejects(adjust(-21n), { code: 'CU001', detail: '20' })
   assert.equal(await adjust(-20n), '0', 'all that it holds')
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 3 }, ['prepaid_fee.low', 'prepaid_fee.empty']])
@@ -224,6 +226,7 @@ test('what was never reserved is neither charged nor given back; what is given b
   const id = [...model.fees.keys()][0] as string
   const told = async () => (await database.one<{ told: number }>('select told from prepaid_accounts where workspace_id = $1', [model.workspace]))?.told
   assert.equal(await told(), 3, 'less is left than the least fee')
+  assert.deepEqual([await once('prepaid_charge', free), await once('prepaid_release', free)], [false, false], 'what others have is not its own')
   assert.equal(await once('prepaid_release', id), true)
   assert.equal(await told(), 2)
   assert.deepEqual([await once('prepaid_charge', id), await once('prepaid_release', id)], [false, false])
