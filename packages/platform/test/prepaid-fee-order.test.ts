@@ -272,6 +272,28 @@ test('a reserved fee is charged once and given back once, with its volume, for i
   assert.deepEqual(await books(), { prepaid: '1000', prepaid_reserved: '0', fees: '0', volume: '0' })
 })
 
+test('an account that another makes meanwhile is locked like one that was there; what a new one tells is its own', async () => {
+  const [model, other] = [new Model(), new Model()]
+  await model.open()
+  await other.open()
+  const lock = 'select prepaid_lock($1)'
+  const second = await database.transaction(async (tx) => {
+    await tx.query(lock, [model.workspace])
+    const asked = { ended: false, answer: database.transaction(async (late) => {
+      await late.query(lock, [model.workspace])
+      return database.query('select 1 from prepaid_accounts where workspace_id = $1 for update skip locked', [model.workspace])
+    }).finally(() => { asked.ended = true }) }
+    const isWaiting = async () => (await database.query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query = $1`, [lock])).length > 0
+    while (!asked.ended && !await isWaiting()) await new Promise((resolve) => { setTimeout(resolve, 10) })
+    return asked
+  })
+  assert.deepEqual(await second.answer, [], 'nobody else has it while the second does')
+  await database.query('select prepaid_adjust($1, $2, 0, 0)', [other.workspace, randomUUID()])
+  assert.deepEqual(await database.query('select type from events where workspace_id = $1', [other.workspace]), [{ type: 'prepaid_fee.empty' }])
+  assert.deepEqual(await database.query('select type from events where workspace_id = $1', [model.workspace]), [])
+})
+
 test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {
   const tiers = readTiers(DEFAULT_TIERS)
   const usd = (amount: number) => BigInt(amount) * 1_000_000n
