@@ -183,6 +183,12 @@ test('each stage begins exactly at its share, and is told with what is left and 
   assert.deepEqual(await after(10_000_000n, 9_999_951n), [{ type: 'prepaid_fee.empty', balance: 0.000049, percent: 0, ...usd }])
   assert.deepEqual((await after(100n, 100n)).map(({ type }) => type), ['prepaid_fee.empty'])
   assert.deepEqual(await after(100n, 0n), [], 'a fee of nothing tells nothing')
+  const twice = new Model()
+  await twice.open()
+  await twice.adjust(100n)
+  for (let time = 0; time < 2; time++) await database.query(`select prepaid_reserve($1, 'the same', 40, 0)`, [twice.workspace])
+  await database.query(`select prepaid_reserve($1, 'for nothing', 0, 1000)`, [twice.workspace])
+  assert.deepEqual(await events(twice.workspace), [], 'what is reserved already is not taken off again')
 })
 
 test('a correction may take all and no more, tells of what is left, and is the new level only where it adds', async () => {
