@@ -189,6 +189,9 @@ test('each stage begins exactly at its share, and is told with what is left and 
   for (let time = 0; time < 2; time++) await database.query(`select prepaid_reserve($1, 'the same', 40, 0)`, [twice.workspace])
   await database.query(`select prepaid_reserve($1, 'for nothing', 0, 1000)`, [twice.workspace])
   assert.deepEqual(await events(twice.workspace), [], 'what is reserved already is not taken off again')
+  await database.query(`select prepaid_reserve($1, 'the rest but one', 59, 0)`, [twice.workspace])
+  await database.query(`select prepaid_reserve($1, 'the last', 1, 0)`, [twice.workspace])
+  assert.equal((await events(twice.workspace)).at(-1)?.type, 'prepaid_fee.empty')
 })
 
 test('a correction may take all and no more, tells of what is left, and is the new level only where it adds', async () => {
