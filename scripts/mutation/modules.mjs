@@ -10,7 +10,7 @@ export const MODULES = {
   'request-auth': {
     mutate: ['packages/request-auth/src/**/*.ts'],
     tests: [
-      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign', 'rfc8785-canonical'].map((name) => `packages/request-auth/test/${name}.test.ts`),
       // What the schemas say of themselves is the API's document.
       ...platform('openapi'),
     ],
@@ -28,7 +28,7 @@ export const MODULES = {
       'packages/platform/src/http/replay.ts', 'packages/platform/src/engine/payload.ts', 'packages/platform/src/transactions/write-withdrawal.ts',
     ],
     sql: functions('create_withdrawal', 'create_withdrawals', 'admit_requests'),
-    tests: platform('api-at-once', 'api-transactions', 'api-wallets'),
+    tests: platform('api-idempotency', 'api-at-once', 'api-transactions'),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],

@@ -1,6 +1,6 @@
 // npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]: how many small changes of the code the tests notice
 // (docs/mutation.md). --file: those of files with this in their names. --again: those alone that no test noticed last time.
-import { spawn, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -13,7 +13,6 @@ const here = import.meta.dirname
 const root = join(here, '..', '..')
 /** Of the mutants that were made, so many are noticed. */
 const SCORE_LEAST = 85
-const TEST_TIMEOUT_MS = 180_000
 
 const usage = () => {
   console.error(`Usage: npm run mutate -- [MODULE…] [--jobs N] [--sql | --ts] [--file PART] [--again]\nModules: ${Object.keys(MODULES).join(', ')}`)
@@ -38,7 +37,9 @@ if (!existsSync(join(here, 'node_modules', '@stryker-mutator', 'instrumenter')))
   const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-fund', '--no-audit'], { cwd: here, stdio: 'inherit' })
   if (status !== 0) process.exit(1)
 }
-const { killAll, typescript } = await import('./typescript.mjs')
+const { typescript } = await import('./typescript.mjs')
+const { functions } = await import('./functions.mjs')
+const { killAll } = await import('./processes.mjs')
 const copies = []
 process.on('exit', () => {
   killAll()
@@ -51,47 +52,15 @@ const freshCopy = () => {
   return copy
 }
 
-/** Whether all of a copy's tests pass: `passed`, `failed` or `timeout`. */
-async function run(copy, tests) {
-  for (const file of tests) {
-    const child = spawn(process.execPath, ['--test', '--test-reporter=dot', file], { cwd: copy, stdio: 'ignore', detached: true })
-    let late = false
-    const timer = setTimeout(() => {
-      late = true
-      process.kill(-child.pid, 'SIGKILL')
-    }, TEST_TIMEOUT_MS)
-    const code = await new Promise((resolve) => child.once('exit', resolve))
-    clearTimeout(timer)
-    if (late) return 'timeout'
-    if (code !== 0) return 'failed'
-  }
-  return 'passed'
-}
-
 /** Names a mutant of SQL in every run. */
 const keyOf = (file, text) => createHash('sha256').update(`${file}\0${text}`).digest('hex')
 
 /** Mutants of the database's functions: a copy for each job. */
-async function database({ sql, tests }, isAsked) {
-  const waiting = sql.filter((file) => values.file === undefined || file.includes(values.file))
+async function database({ sql, tests }, isAsked, keep) {
+  const mutants = sql.filter((file) => values.file === undefined || file.includes(values.file))
     .flatMap((file) => mutantsOf(readFileSync(join(root, file), 'utf8')).map((mutant) => ({ file, key: keyOf(file, mutant.text), ...mutant })))
     .filter(isAsked)
-  const total = waiting.length
-  const ended = []
-  await Promise.all(Array.from({ length: jobs }, async () => {
-    const copy = freshCopy()
-    if (await run(copy, tests) !== 'passed') throw new Error(`the tests fail without a change: ${tests.join(' ')}`)
-    for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
-      const { key, file, line, what, text } = mutant
-      writeFileSync(join(copy, file), text)
-      const how = { passed: 'Survived', failed: 'Killed', timeout: 'Timeout' }[await run(copy, tests)]
-      writeFileSync(join(copy, file), readFileSync(join(root, file)))
-      ended.push({ key, file, line, what, how })
-      if (how === 'Survived') console.log(`${file}:${line} survived: ${what}`)
-      if (ended.length % 20 === 0) console.log(`${ended.length} of ${total} mutants of SQL`)
-    }
-  }))
-  return ended
+  return functions(mutants, tests, { jobs, copyOf: freshCopy, keep, told: (text) => console.log(text) })
 }
 
 /** What is behind Stryker's switches, in a copy of its own. */
@@ -113,7 +82,7 @@ for (const name of names) {
   const all = new Map(before.map((each) => [each.key, each]))
   const known = new Map(values.again ? before.filter(isNoticed).map((each) => [each.key, each]) : [])
   const keep = (mutants) => {
-    for (const { key, file, line, what, how } of mutants) all.set(key, { key, file, line, what, how })
+    for (const { key, file, line, what, how } of mutants) if (how !== 'Refused') all.set(key, { key, file, line, what, how })
     mkdirSync(KEPT, { recursive: true })
     writeFileSync(kept, JSON.stringify([...all.values()]))
   }
@@ -123,10 +92,13 @@ for (const name of names) {
     if (noticed) taken.push(noticed)
     return !noticed
   }
-  const tried = [
+  const made = [
     ...values.sql ? [] : await changed(module, isAsked, keep),
-    ...values.ts || !module.sql ? [] : await database(module, isAsked),
+    ...values.ts || !module.sql ? [] : await database(module, isAsked, keep),
   ]
+  // What is no function can be put in nobody's place: it is neither noticed nor not.
+  const tried = made.filter(({ how }) => how !== 'Refused')
+  if (tried.length < made.length) console.log(`${made.length - tried.length} mutants of SQL are no functions, and not counted`)
   const mutants = [...taken, ...tried]
   // What a whole run no longer knows is of code that is gone.
   if (values.file === undefined && (!module.sql || (!values.sql && !values.ts))) all.clear()

@@ -80,14 +80,21 @@ async function runBody(name, run) {
   }
 }
 
+async function begin(group) {
+  if (group.isReady) return
+  for (const start of group.before) await start()
+  group.isReady = true
+}
+
+/** Begins what the groups' hooks begin, before any test does. */
+export async function beginAll() {
+  for (const each of groups) await begin(each)
+}
+
 /** Runs one test with what belongs around it. @throws what it throws */
 export async function runTest({ name, run, group }) {
   const line = lineage(group)
-  for (const each of line) {
-    if (each.isReady) continue
-    for (const start of each.before) await start()
-    each.isReady = true
-  }
+  for (const each of line) await begin(each)
   for (const each of line) for (const start of each.beforeEach) await start()
   try {
     await runBody(name, run)

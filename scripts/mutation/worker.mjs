@@ -5,7 +5,8 @@ import { pathToFileURL } from 'node:url'
 
 const suite = new URL('suite.mjs', import.meta.url).href
 registerHooks({ resolve: (specifier, context, next) => (specifier === 'node:test' ? { url: suite, format: 'module', shortCircuit: true } : next(specifier, context)) })
-const { endAll, runTest, tests, within } = await import(suite)
+const { beginAll, endAll, runTest, tests, within } = await import(suite)
+const { defineInEach } = await import('./databases.mjs')
 
 /** What the changed code looks at: which mutant is active, and what was passed through. */
 // oxlint-disable-next-line no-underscore-dangle -- Stryker's name
@@ -55,6 +56,15 @@ const answers = {
     } finally {
       state.activeMutant = undefined
     }
+  },
+  /** What the tests' hooks begin, so that the databases are there. */
+  async begin() {
+    await beginAll()
+    return {}
+  },
+  /** A function in place of the one of its name, in each database of the tests. */
+  async define({ sql }) {
+    return defineInEach(sql)
   },
   async end() {
     await endAll()

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
 import { requestHeaders, signRequest, type SignedRequest } from '@custody/request-auth'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
@@ -12,7 +13,7 @@ const ONE = 100_000_000n
 before(() => api.started)
 
 async function funded(workspace: string, coins: bigint, options: Parameters<typeof api.user>[1] = {}) {
-  const user = await api.user(workspace, options)
+  const user = await api.user(`${workspace} ${randomUUID()}`, options)
   assert.equal((await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })).status, 200)
   if (coins > 0n) await api.fund(user, 'BTC', coins)
   return user
@@ -94,6 +95,25 @@ test('of many at once an allowance admits as many as it has, and what is beyond 
   } finally {
     api.now = Date.now
   }
+})
+
+test('of one call each request has its place: it counts for its subject, and spends its nonce if its place is within the limit', async () => {
+  const [mine, other, subject, free] = [randomUUID(), randomUUID(), randomUUID(), randomUUID()]
+  const [window, now] = [new Date(1_800_000_000_000), new Date(1_800_000_001_000)]
+  const admit = (...asked: [key: string, nonce: string, subject: string, most: number][]) => api.database.query<object>(
+    'select nonce_ok ok, requests n from admit_requests($1, $2, $3, $4, $5, $6)',
+    [asked.map(([key]) => key), asked.map(([, nonce]) => nonce), asked.map(([, , of]) => of), asked.map(([, , , most]) => most), window, now])
+  assert.deepEqual(await admit([mine, 'a', subject, 3], [other, 'a', free, 3], [mine, 'a', subject, 3], [mine, 'b', subject, 3]), [
+    { ok: true, n: 1 }, { ok: true, n: 1 }, { ok: false, n: 2 }, { ok: true, n: 3 }], 'of two with one nonce the first has it')
+  // What is beyond its limit is refused for that, whatever its nonce is, and does not spend it.
+  assert.deepEqual(await admit([mine, 'a', subject, 3], [mine, 'c', subject, 3], [mine, 'c', free, 3], [mine, 'c', free, 3]), [
+    { ok: true, n: 4 }, { ok: true, n: 5 }, { ok: true, n: 2 }, { ok: false, n: 3 }])
+  assert.deepEqual(await admit([other, 'a', free, 100]), [{ ok: false, n: 4 }])
+  const spent = await api.database.query(
+    'select api_key, nonce, expires_at from request_nonces where api_key = any($1) order by nonce, api_key = $2', [[mine, other], mine])
+  const expires = new Date(now.getTime() + 600_000)
+  assert.deepEqual(spent, [[other, 'a'], [mine, 'a'], [mine, 'b'], [mine, 'c']].map(([key, nonce]) => ({
+    api_key: key, nonce, expires_at: expires })))
 })
 
 test('receipts come and are stored many at a time: one that a node refuses takes no other with it', async () => {

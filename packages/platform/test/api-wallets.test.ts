@@ -5,7 +5,6 @@ import { signRequest } from '@custody/request-auth'
 import { forwardRule } from '../src/auto-forwarding/forward.ts'
 import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
-import { Withdrawals } from '../src/transactions/write-withdrawal.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { World } from './deposits-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
@@ -128,81 +127,6 @@ test('an inactive wallet takes no new addresses, transfers or rules, answers rep
     ['active', { id: wallet.id, reason: 'x'.repeat(501) }, /--reason/],
   ] as const)
     await assert.rejects(set(status, more), said)
-})
-
-test('a wallet that becomes inactive while a transfer is checked sends nothing', async () => {
-  const { database } = api
-  const one = database.one.bind(database)
-  const asked = async (sql: string, values?: unknown[]) => {
-    if (sql.includes('create_withdrawal'))
-      await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'inactive' })
-    return one(sql, values)
-  }
-  Object.assign(database, { one: asked })
-  const answer = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' })).finally(
-    () => Object.assign(database, { one })
-  )
-  assert.deepEqual([answer.status, answer.body.code], [400, 'WALLET_INACTIVE'], answer.text)
-  await setWallet(api.services, { workspace: 'wallets', sub_account: 'main', asset: 'BTC', status: 'active' })
-  const again = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { sequence_id: 'late' }))
-  assert.deepEqual([again.status, again.headers.get('idempotent-replayed')], [200, null], 'a refused creation does not consume its key')
-})
-
-test('a transfer sent again while the first is being written answers the first, though the wallet is inactive by then', async () => {
-  const { database } = api
-  const { withdrawals } = api.services
-  const [wallet] = (await call<Wallet[]>(user, 'GET', '/dac/v1/wallets?asset=BTC')).body as [Wallet]
-  const order = transferBody('BTC', '0.1', TO, { sequence_id: 'raced' })
-  const send = () => call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
-  const waiting = async () =>
-    (await database.one<{ n: number }>(
-      `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query like '%create_withdrawal%'`
-    ))?.n
-  const until = async (n: number, otherwise: Promise<unknown>) => {
-    let ended = false
-    void otherwise.then(() => (ended = true))
-    while (!ended && (await waiting()) !== n) await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  const sent: ReturnType<typeof send>[] = []
-  await database.transaction(async (tx) => {
-    // Both have their idempotency row to write before they come to the balance.
-    await tx.query('select 1 from ledger_accounts where wallet_id = $1 for update', [wallet.id])
-    sent.push(send())
-    await until(1, sent[0] as Promise<unknown>)
-    await setWallet(api.services, { id: wallet.id, status: 'inactive' })
-    // As at another process, which does not know what this one writes.
-    Object.assign(api.services, { withdrawals: new Withdrawals(database) })
-    sent.push(send())
-    await until(2, sent[1] as Promise<unknown>)
-  }).finally(() => Object.assign(api.services, { withdrawals }))
-  const [first, again] = (await Promise.all(sent)) as [Awaited<ReturnType<typeof send>>, Awaited<ReturnType<typeof send>>]
-  await setWallet(api.services, { id: wallet.id, status: 'active' })
-  assert.deepEqual([first.status, again.status], [200, 200], again.text)
-  assert.deepEqual([again.body.id, again.headers.get('idempotent-replayed')], [first.body.id, 'true'])
-})
-
-test('a request that is refused only because the same one was taken meanwhile answers that one', async () => {
-  const { database } = api
-  const one = database.one.bind(database)
-  const { prices } = api.services
-  const order = transferBody('BTC', '0.1', TO, { sequence_id: 'overtaken' })
-  const send = () => call<Transfer>(user, 'POST', '/dac/v1/transaction', order)
-  let first: Awaited<ReturnType<typeof send>> | undefined
-  const asked = async (sql: string, values?: unknown[]) => {
-    if (!sql.includes('from idempotency')) return one(sql, values)
-    Object.assign(database, { one })
-    Object.assign(api.services, { prices })
-    first = await send()
-    return one(sql, values)
-  }
-  Object.assign(database, { one: asked })
-  Object.assign(api.services, { prices: { price: () => null } })
-  const again = await send().finally(() => {
-    Object.assign(database, { one })
-    Object.assign(api.services, { prices })
-  })
-  assert.deepEqual([first?.status, again.status], [200, 200], again.text)
-  assert.deepEqual([again.body.id, again.headers.get('idempotent-replayed')], [first?.body.id, 'true'])
 })
 
 test('a standing rule waits while its wallet is inactive, and goes on at once when it is active', async () => {

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { before, test } from 'node:test'
-import { lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
+import { afterEach, before, test } from 'node:test'
+import type { Queryable, ToldEvent } from '../src/database/pool.ts'
+import { emit, lockedBalance, post, type AccountKind, type Posting } from '../src/ledger/post.ts'
 import { useDatabase } from './deposits-support.ts'
 import * as fc from '../../../test/property.ts'
 
 /** The books against a second writing of their rules: whatever is posted, in whatever order, and refused or not. */
-const installation = useDatabase()
+const told: ToldEvent[] = []
+const installation = useDatabase({ migrated: true, onEvent: (event) => told.push(event) })
 const database = () => installation.get()
 
 type Account = Required<Omit<Posting, 'amount'>>
@@ -22,6 +24,9 @@ before(async () => {
     places.push({ workspace, wallet: null }, { workspace, wallet })
   }
 })
+
+const emptied = () => database().query('truncate ledger_postings, ledger_entries, ledger_accounts, events restart identity cascade')
+afterEach(emptied)
 
 /** Below zero these may be, as they stand for what is outside. */
 const UNBOUND: readonly AccountKind[] = ['chain', 'fees']
@@ -100,7 +105,7 @@ test('what is posted balances, once, in its own account, and never below zero bu
     assert.deepEqual(rows.sort(byName), shown.sort(byName))
     assert.deepEqual(await database().query('select 1 from ledger_postings where amount = 0'), [], 'what moves nothing is not written')
     for (const { account: each, balance } of model.balances.values()) assert.equal(await lockedBalance(database(), each), balance)
-    await database().query('truncate ledger_postings, ledger_entries, ledger_accounts restart identity')
+    await emptied()
   }), { numRuns: 40, interruptAfterTimeLimit: 60_000, markInterruptAsFailure: true })
 })
 
@@ -109,12 +114,31 @@ test('an account is made once, whoever asks for it at the same time, and each fo
     [null, '0xa', '0xb'].map((address) => ({ workspace, wallet, asset, kind, address }))))))
   const ask = ({ workspace, wallet, asset, kind, address }: Account) => database().one<{ id: string }>(
     'select ledger_account($1, $2, $3, $4, $5)::text id', [workspace, wallet, asset, kind, address])
+  const numbers = () => database().one(`select last_value from pg_sequences where sequencename = 'ledger_accounts_id_seq'`)
   const ids = await Promise.all([...forms, ...forms].map(ask))
+  const taken = await numbers()
+  for (const form of forms) await ask(form)
+  assert.deepEqual(await numbers(), taken, 'who asks for one that is there writes nothing')
   assert.equal(new Set(ids.slice(0, forms.length).map((each) => each?.id)).size, forms.length)
   assert.deepEqual(ids.slice(forms.length), ids.slice(0, forms.length))
   assert.equal((await database().query('select 1 from ledger_accounts')).length, forms.length)
   assert.equal(await lockedBalance(database(), forms[0] as Account), 0n)
-  await database().query('truncate ledger_postings, ledger_entries, ledger_accounts restart identity')
+})
+
+test('an account that another transaction makes meanwhile is that one’s, as soon as it is committed', async () => {
+  const { workspace } = places[0] as { workspace: string }
+  const ask = (on: Pick<Queryable, 'one'>) => on.one<{ id: string }>(
+    `select ledger_account($1, null, 'ETH', 'available', '0xa')::text id`, [workspace])
+  const [waits, first] = await database().transaction(async (tx) => {
+    const made = await ask(tx)
+    const asked = { ended: false, answer: ask(database()).finally(() => { asked.ended = true }) }
+    const isWaiting = async () => (await database().query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query like '%ledger_account(%'`)).length > 0
+    while (!asked.ended && !await isWaiting()) await new Promise((resolve) => { setTimeout(resolve, 10) })
+    return [asked, made] as const
+  })
+  assert.ok(first)
+  assert.deepEqual(await waits.answer, first)
 })
 
 test('a wallet can send what it holds above its chain’s reserve, and what is looked at stays as it is', async () => {
@@ -134,6 +158,32 @@ test('a wallet can send what it holds above its chain’s reserve, and what is l
       [wallet, 'ETH', 'available'])
     assert.deepEqual(free, [], 'nobody else takes of it meanwhile')
   })
+})
+
+test('an entry without postings is done, and one of nothing makes no account; an account that nobody used holds nothing', async () => {
+  const { workspace, wallet } = places[1] as { workspace: string; wallet: string }
+  const own = { workspace, wallet, asset: 'ETH', kind: 'available', address: null } as const
+  assert.equal(await post(database(), 'settle', 'without postings', []), true)
+  assert.deepEqual(await database().query('select 1 from ledger_entries'), [])
+  assert.equal(await post(database(), 'settle', 'of nothing', [{ ...own, amount: 0n }]), true)
+  assert.deepEqual(await database().query('select 1 from ledger_accounts'), [])
+  assert.equal(await lockedBalance(database(), own), 0n)
+})
+
+test('an event is written with what it tells of, and told once that is committed', async () => {
+  const { workspace } = places[0] as { workspace: string }
+  const main = await database().one<{ id: string }>('select id from sub_accounts where workspace_id = $1', [workspace])
+  const owner = main?.id as string
+  const send = (type: 'transaction.created' | 'transaction.updated', subAccount: string | null) => database().transaction(async (tx) => {
+    await emit(tx, workspace, subAccount, type, `{"of":"${subAccount}"}`)
+    if (subAccount === null) throw new Error('nothing of it is done')
+  })
+  told.splice(0)
+  await assert.rejects(send('transaction.updated', null), /nothing of it is done/)
+  await send('transaction.created', owner)
+  const written = await database().query('select workspace_id, sub_account_id, type, payload from events where workspace_id = $1', [workspace])
+  assert.deepEqual(written, [{ workspace_id: workspace, sub_account_id: owner, type: 'transaction.created', payload: { of: owner } }])
+  assert.deepEqual(told, [{ type: 'transaction.created', workspace, payload: `{"of":"${owner}"}` }])
 })
 
 test('an entry is of one workspace: the code refuses one of two, and PostgreSQL refuses a posting, a wallet or a parent of another', async () => {

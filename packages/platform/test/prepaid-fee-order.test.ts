@@ -183,6 +183,15 @@ test('each stage begins exactly at its share, and is told with what is left and 
   assert.deepEqual(await after(10_000_000n, 9_999_951n), [{ type: 'prepaid_fee.empty', balance: 0.000049, percent: 0, ...usd }])
   assert.deepEqual((await after(100n, 100n)).map(({ type }) => type), ['prepaid_fee.empty'])
   assert.deepEqual(await after(100n, 0n), [], 'a fee of nothing tells nothing')
+  const twice = new Model()
+  await twice.open()
+  await twice.adjust(100n)
+  for (let time = 0; time < 2; time++) await database.query(`select prepaid_reserve($1, 'the same', 40, 0)`, [twice.workspace])
+  await database.query(`select prepaid_reserve($1, 'for nothing', 0, 1000)`, [twice.workspace])
+  assert.deepEqual(await events(twice.workspace), [], 'what is reserved already is not taken off again')
+  await database.query(`select prepaid_reserve($1, 'the rest but one', 59, 0)`, [twice.workspace])
+  await database.query(`select prepaid_reserve($1, 'the last', 1, 0)`, [twice.workspace])
+  assert.equal((await events(twice.workspace)).at(-1)?.type, 'prepaid_fee.empty')
 })
 
 test('a correction may take all and no more, tells of what is left, and is the new level only where it adds', async () => {
@@ -200,6 +209,8 @@ test('a correction may take all and no more, tells of what is left, and is the n
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 0 }, []])
   assert.equal(await adjust(-59n), '20')
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 1 }, ['prepaid_fee.low']])
+  assert.equal(await adjust(0n), '20')
+  assert.deepEqual(await account(), { level: '100', told: 1 }, 'what changes nothing is no top-up')
   await assert.rejects(adjust(-21n), { code: 'CU001', detail: '20' })
   assert.equal(await adjust(-20n), '0', 'all that it holds')
   assert.deepEqual([await account(), await told()], [{ level: '100', told: 3 }, ['prepaid_fee.low', 'prepaid_fee.empty']])
@@ -224,6 +235,7 @@ test('what was never reserved is neither charged nor given back; what is given b
   const id = [...model.fees.keys()][0] as string
   const told = async () => (await database.one<{ told: number }>('select told from prepaid_accounts where workspace_id = $1', [model.workspace]))?.told
   assert.equal(await told(), 3, 'less is left than the least fee')
+  assert.deepEqual([await once('prepaid_charge', free), await once('prepaid_release', free)], [false, false], 'what others have is not its own')
   assert.equal(await once('prepaid_release', id), true)
   assert.equal(await told(), 2)
   assert.deepEqual([await once('prepaid_charge', id), await once('prepaid_release', id)], [false, false])
@@ -231,6 +243,64 @@ test('what was never reserved is neither charged nor given back; what is given b
   await model.reserve(10n)
   assert.equal(await once('prepaid_release', [...model.fees.keys()][1] as string), true)
   assert.equal(await told(), 1, 'only what was empty is told anew')
+})
+
+test('a reserved fee is charged once and given back once, with its volume, for its own workspace alone', async () => {
+  const [model, other] = [new Model(), new Model()]
+  for (const each of [model, other]) {
+    await each.open()
+    await each.adjust(1000n)
+    await each.reserve(100n)
+  }
+  const [[id], [foreign]] = [[...model.fees.keys()], [...other.fees.keys()]] as [[string], [string]]
+  const once = async (call: string, of: string) =>
+    (await database.one<{ done: boolean }>(`select ${call}($1, $2, $3) done`, [model.workspace, of, DAY]))?.done
+  const books = async () => Object.fromEntries((await database.query<{ kind: string; balance: string }>(
+    `select kind, balance::text from ledger_accounts where workspace_id = $1 and kind <> 'chain'
+     union all select 'volume', coalesce(sum(amount_usd), 0)::text from prepaid_volumes where workspace_id = $1`, [model.workspace]))
+    .map(({ kind, balance }) => [kind, balance]))
+  assert.equal(await once('prepaid_charge', foreign), false)
+  assert.equal(await once('prepaid_release', foreign), false)
+  assert.deepEqual([await once('prepaid_charge', id), await once('prepaid_charge', id)], [true, false])
+  assert.deepEqual(await books(), { prepaid: '900', prepaid_reserved: '0', fees: '100', volume: '700' })
+  assert.deepEqual([await once('prepaid_release', id), await once('prepaid_release', id)], [true, false])
+  assert.deepEqual(await books(), { prepaid: '1000', prepaid_reserved: '0', fees: '0', volume: '0' })
+  // A transaction that costs no fee, and one whose value nobody knows.
+  const [free, unvalued] = [randomUUID(), randomUUID()]
+  for (const [of, fee] of [[free, null], [unvalued, '50']] as const) {
+    await database.query(
+      `insert into transactions
+         (id, kind, workspace_id, asset, network, amount, fee_asset, source_type, destination_type, state, status, platform_fee)
+       values ($1, 'WITHDRAWAL', $2, 'ETH', 'ETH', 1, 'ETH', 'INTERNAL', 'EXTERNAL', 'CREATED', 'pending', $3)`, [of, model.workspace, fee])
+  }
+  await database.query('select prepaid_reserve($1, $2, 0, 0), prepaid_reserve($1, $3, 50, 0)', [model.workspace, free, unvalued])
+  assert.deepEqual([await once('prepaid_charge', free), await once('prepaid_release', free)], [false, false])
+  assert.equal(await once('prepaid_charge', unvalued), true)
+  assert.deepEqual(await books(), { prepaid: '950', prepaid_reserved: '0', fees: '50', volume: '0' })
+  assert.equal(await once('prepaid_release', unvalued), true)
+  assert.deepEqual(await books(), { prepaid: '1000', prepaid_reserved: '0', fees: '0', volume: '0' })
+})
+
+test('an account that another makes meanwhile is locked like one that was there; what a new one tells is its own', async () => {
+  const [model, other] = [new Model(), new Model()]
+  await model.open()
+  await other.open()
+  const lock = 'select prepaid_lock($1)'
+  const second = await database.transaction(async (tx) => {
+    await tx.query(lock, [model.workspace])
+    const asked = { ended: false, answer: database.transaction(async (late) => {
+      await late.query(lock, [model.workspace])
+      return database.query('select 1 from prepaid_accounts where workspace_id = $1 for update skip locked', [model.workspace])
+    }).finally(() => { asked.ended = true }) }
+    const isWaiting = async () => (await database.query(
+      `select 1 from pg_stat_activity where wait_event_type = 'Lock' and query = $1`, [lock])).length > 0
+    while (!asked.ended && !await isWaiting()) await new Promise((resolve) => { setTimeout(resolve, 10) })
+    return asked
+  })
+  assert.deepEqual(await second.answer, [], 'nobody else has it while the second does')
+  await database.query('select prepaid_adjust($1, $2, 0, 0)', [other.workspace, randomUUID()])
+  assert.deepEqual(await database.query('select type from events where workspace_id = $1', [other.workspace]), [{ type: 'prepaid_fee.empty' }])
+  assert.deepEqual(await database.query('select type from events where workspace_id = $1', [model.workspace]), [])
 })
 
 test('tiers: by volume, by name; fees are shares with a least, rounded up; mistakes in the setting are named', () => {

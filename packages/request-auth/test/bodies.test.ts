@@ -1,8 +1,8 @@
 // What a signed body may say, and what the sender reads where it may not: API and nodes read with these very schemas.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { z } from 'zod'
-import { emptyBody, releaseBody, ruleBody, speedUpBody, stakeBody, transferBody } from '../src/bodies/index.ts'
+import { z } from 'zod'
+import { emptyBody, parsedBy, releaseBody, ruleBody, speedUpBody, stakeBody, transferBody } from '../src/bodies/index.ts'
 import { parseJson } from '../src/index.ts'
 
 /** Read from JSON text, as numbers keep their digits there alone. A value's text replaces that of its field; null takes it away. */
@@ -106,6 +106,7 @@ test('a rule ends at an instant of UTC that the calendar has', () => {
   for (const text of [
     '"2030-02-30T12:00:00Z"', '"2030-01-31T12:00:00+01:00"', '"2030-01-31T12:00:00"', '"2030-01-31"', '"x2030-01-31T12:00:00Z"',
     '"2030-01-31T12:00:00Zx"', '"2030-01-31T12:00:00.1234Z"', '"2030-01-31T24:00:00Z"',
+    '"+012030-01-31T12:00:00Z"',
   ]) rule.refuses('expires_at', text, 'must be a time in UTC such as 2030-01-31T12:00:00Z')
   rule.refuses('expires_at', '1900000000', /string/)
   rule.refuses('expires_at', long(41), 'must have at most 40 characters')
@@ -127,4 +128,14 @@ test('a stake names asset, address, resource and amount; an empty body is empty'
   assert.deepEqual(speedUp.takes(), {})
   speedUp.refuses('rate', '1', /rate/)
   reader(emptyBody, {}).refuses('x', '1', /x/)
+})
+
+test('a value is read by its schema in the words that are asked for; where the library itself stumbles over it, it is not read', () => {
+  const words = { error: () => 'in our words' }
+  assert.deepEqual(parsedBy(z.string(), 'a'), { success: true, data: 'a' })
+  assert.equal(parsedBy(z.string(), 1, words)?.error?.issues[0]?.message, 'in our words')
+  // An object of which no number can be made.
+  assert.equal(parsedBy(z.string().max(2), parseJson('{"length":{"valueOf":1,"toString":1}}')), null)
+  const fault = new RangeError('a fault of ours')
+  assert.throws(() => parsedBy(z.string().refine(() => { throw fault }), 'a'), fault)
 })

@@ -1,0 +1,43 @@
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+
+/** The databases that the tests of this process have open, learnt from the driver: a function can be changed in all of them at once. */
+const { Client } = createRequire(join(process.cwd(), 'packages', 'platform', 'package.json'))('pg')
+const known = new Map()
+const { connect } = Client.prototype
+Client.prototype.connect = function noted(...given) {
+  const { host, port, user, password, database } = this.connectionParameters
+  known.set(JSON.stringify([host, port, database]), { host, port, user, password, database })
+  return connect.apply(this, given)
+}
+
+/**
+ * Puts a function in place of the one of its name, in each of them that has it: a server's own database has none of ours.
+ * @returns in how many, and why one refused it, or null
+ */
+export async function defineInEach(text) {
+  const name = /create or replace function (\w+)/i.exec(text)?.[1]
+  let refused = null
+  let databases = 0
+  for (const [key, options] of known) {
+    const client = new Client(options)
+    client.on('error', () => undefined)
+    try {
+      await connect.call(client)
+    } catch {
+      known.delete(key)
+      continue
+    }
+    try {
+      const { rowCount } = await client.query('select 1 from pg_proc where proname = $1', [name])
+      if (rowCount > 0) {
+        databases++
+        await client.query(text)
+      }
+    } catch (error) {
+      refused ??= String(error.message)
+    }
+    await client.end()
+  }
+  return { refused, databases }
+}
