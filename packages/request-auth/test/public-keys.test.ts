@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { AuthError, parsePublicKey } from '../src/index.ts'
+import { AuthError, fingerprintOfKey, parsePublicKey } from '../src/index.ts'
 import { refusesSync, rsaPair } from './support.ts'
 
 const pair = rsaPair()
@@ -16,6 +16,15 @@ test('SubjectPublicKeyInfo of RSA-4096 is read, with any line ends around it', (
     assert.ok(key.equals(pair.publicKey))
     assert.equal(key.type, 'public')
   }
+})
+
+test('a fingerprint is the SHA-256 of what stands in the PEM, however that is written', () => {
+  // As `openssl pkey -pubin -outform DER | sha256sum` prints it.
+  const der = Buffer.from(pem.replace(/-----[^-]+-----/g, ''), 'base64')
+  const expected = createHash('sha256').update(der).digest('hex')
+  assert.match(expected, /^[0-9a-f]{64}$/)
+  for (const text of [pem, pem.replaceAll('\n', '\r\n')]) assert.equal(fingerprintOfKey(parsePublicKey(text)), expected)
+  assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
 })
 
 test('too few bits are refused with their number', () => {
