@@ -91,10 +91,11 @@ const IS_DUE = `(reconcile_at <= $1 and (lease_until is null or lease_until < $1
 export async function reconcileDue(services: Services): Promise<number> {
   const now = services.database.now()
   const due = await services.database.query<AccountRow>(
-    `update exchange_accounts set lease_until = $2 where id in (
-       select id from exchange_accounts where ${IS_DUE}
-       order by reconcile_at limit $3 for update skip locked
-     ) returning *`, [now, new Date(now.getTime() + LEASE_MS), AT_ONCE])
+    // Materialized: what is taken under a limit is looked for once.
+    `with mine as materialized (
+       select id from exchange_accounts where ${IS_DUE} order by reconcile_at limit $3 for update skip locked
+     ) update exchange_accounts a set lease_until = $2 from mine where a.id = mine.id returning a.*`,
+    [now, new Date(now.getTime() + LEASE_MS), AT_ONCE])
   await Promise.all(due.map(async (row) => {
     try {
       await reconcileAccount(services, row)

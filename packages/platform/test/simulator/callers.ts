@@ -42,6 +42,17 @@ export class Refused extends Error {
   }
 }
 
+/** Another request of the same key was refused for good; its caller asks no more. */
+export class Decided extends Error {}
+
+/** What a caller knows of a key. */
+export interface Asked {
+  /** Requests that have no answer yet. */
+  underWay: number
+  /** Why it was refused for good. */
+  refused: string | null
+}
+
 export class Callers {
   readonly wanted: Wanted[] = []
   readonly #world: World
@@ -95,17 +106,26 @@ export class Callers {
     }
   }
 
-  /** Asks until there is an answer. @throws Refused for good */
-  async until(caller: Caller, path: string, body: Record<string, unknown>): Promise<string> {
+  /**
+   * Asks until there is an answer.
+   * @param key what else is asked for under the same key: nothing is asked again beside it, and nothing once it was refused
+   * @throws Refused for good @throws Decided
+   */
+  async until(caller: Caller, path: string, body: Record<string, unknown>, key: Asked = { underWay: 0, refused: null }): Promise<string> {
     this.#open++
     try {
       for (;;) {
+        key.underWay++
         try {
           return await this.#ask(caller, path, body)
         } catch (error) {
           if (error instanceof Refused && (error.status < 500 && error.status !== 429 || error.status === 500)) throw error
-          await this.#world.schedule.sleep(this.#actor, AGAIN_MS)
+        } finally {
+          key.underWay--
         }
+        do await this.#world.schedule.sleep(this.#actor, AGAIN_MS)
+        while (key.refused === null && key.underWay > 0)
+        if (key.refused !== null) throw new Decided()
       }
     } finally {
       this.#open--

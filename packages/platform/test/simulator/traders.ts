@@ -1,17 +1,15 @@
 import type { Caller } from '../../src/http/endpoint.ts'
-import { Refused, type Callers } from './callers.ts'
+import { Decided, Refused, type Asked, type Callers } from './callers.ts'
 import type { World } from './world.ts'
 
 /** What a caller wants done at an exchange. */
-export interface WantedOrder {
+export interface WantedOrder extends Asked {
   caller: Caller
   sequence: string
   body: Record<string, unknown>
   /** What was answered, each time. */
   answers: string[]
   id: string | null
-  /** Why it was refused for good. */
-  refused: string | null
 }
 
 /** Of each workspace, in millionths of a USD: more than all fees of a story. */
@@ -85,7 +83,7 @@ export class Traders {
       sequence_id: sequence, ...(kind === 'market' ? { type: 'market' } : { type: 'limit', price }),
       ...(kind === 'IOC' || kind === 'FOK' ? { time_in_force: kind } : {}), ...(kind === 'maker' ? { post_only: true } : {}),
     }
-    const wanted: WantedOrder = { caller, sequence, body, answers: [], id: null, refused: null }
+    const wanted: WantedOrder = { caller, sequence, body, answers: [], id: null, refused: null, underWay: 0 }
     this.wanted.push(wanted)
     this.#world.noted('an order was wanted')
     return wanted
@@ -97,12 +95,14 @@ export class Traders {
   }
 
   async #place(wanted: WantedOrder): Promise<void> {
+    // What was refused for good is asked for no more under its key: it could be taken by then.
+    if (wanted.refused !== null) return
     try {
-      const answer = await this.#callers.until(wanted.caller, '/dac/v1/orders', wanted.body)
+      const answer = await this.#callers.until(wanted.caller, '/dac/v1/orders', wanted.body, wanted)
       wanted.answers.push(answer)
       wanted.id = (JSON.parse(answer) as { id: string }).id
     } catch (error) {
-      wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
+      if (!(error instanceof Decided)) wanted.refused = error instanceof Refused ? `${error.code} ${error.message}` : String((error as Error).stack)
     }
   }
 }
