@@ -60,20 +60,8 @@ const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select distinc
 /** Connections that wait for locks of others. `isKnot`: some wait for each other, which the database will end. */
 export interface Locked { count: number; isKnot: boolean }
 
-/** What a schedule asks of the database beside its statements. */
-export interface Locks {
-  /** @param stopped connections that count as waiting, whatever they have by now */
-  locked(stopped: readonly number[]): Promise<Locked>
-  /**
-   * Stops the processes of all connections that wait for a lock, and answers them in the order in which they came. What they get
-   * meanwhile is theirs, but they do nothing with it.
-   */
-  stopWaiting(): Promise<number[]>
-  goOn(pid: number): void
-}
-
 /** A database server for many simulations; each has a database of its own. */
-export class Ground implements Locks {
+export class Ground {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
   #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
   #admin: Database | null = null
@@ -105,20 +93,9 @@ export class Ground implements Locks {
     }
   }
 
-  async locked(stopped: readonly number[]): Promise<Locked> {
+  async locked(): Promise<Locked> {
     const waiting = await this.#waiting()
-    return { count: new Set([...waiting.keys(), ...stopped]).size, isKnot: isKnot(waiting) }
-  }
-
-  async stopWaiting(): Promise<number[]> {
-    const waiting = await this.#admin?.query<{ pid: number }>(
-      'select pid from pg_locks where not granted group by pid order by min(waitstart), pid') ?? []
-    for (const { pid } of waiting) process.kill(pid, 'SIGSTOP')
-    return waiting.map(({ pid }) => pid)
-  }
-
-  goOn(pid: number): void {
-    process.kill(pid, 'SIGCONT')
+    return { count: waiting.size, isKnot: isKnot(waiting) }
   }
 
   /**

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import type { Chance } from './chance.ts'
-import type { Locks } from './ground.ts'
+import type { Locked } from './ground.ts'
 
 /** What an instance asks of the world: it waits until the schedule lets it through. */
 interface Gate {
@@ -67,15 +67,14 @@ export class Schedule {
   readonly #come: { step: number; handOver(): void }[] = []
   #orders = 0
   readonly #stories = new AsyncLocalStorage<string>()
-  readonly #locks: Locks
-  /** Connections that wait for locks, the longest first, and are not let go on yet, though they may have them. */
-  #stopped: number[] = []
+  readonly #locked: () => Promise<Locked>
 
-  constructor(chance: Chance, nowMs: number, locks: Locks) {
+  /** @param locked which of the database's connections wait for a lock */
+  constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
     this.#chance = chance
     this.nowMs = nowMs
     this.#beganMs = nowMs
-    this.#locks = locks
+    this.#locked = locked
   }
 
   /** Does `act` when its turn comes. It dies with its actor: then it is not done, or its answer is not heard. */
@@ -151,21 +150,10 @@ export class Schedule {
 
   async #through(gate: Gate): Promise<void> {
     const isOutside = OUTSIDE.test(gate.label)
-    // Of several that wait for the same, who has it next is a matter of this machine: they go on one after the other.
-    if (!isOutside && this.#held.size > 1) this.#stopped = await this.#locks.stopWaiting()
-    try {
-      const isRefused = await this.#opened(gate, isOutside)
-      // Where no lock can have gone nobody is asked who waits: it would be a fifth of all that a storm asks the database.
-      const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
-      const mayFree = isRefused || isAnotherEnded || !isOutside && !WITHIN_TRANSACTION.test(gate.label)
-      while (this.#stopped.length > 0) {
-        this.#locks.goOn(this.#stopped.shift()!)
-        if (mayFree) await this.#unlocked()
-      }
-      if (mayFree) await this.#unlocked()
-    } finally {
-      for (const pid of this.#stopped.splice(0)) this.#locks.goOn(pid)
-    }
+    const isRefused = await this.#opened(gate, isOutside)
+    // Where no lock can have gone nobody is asked who waits: it would be a fifth of all that a storm asks the database.
+    const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
+    if (isRefused || isAnotherEnded || !isOutside && !WITHIN_TRANSACTION.test(gate.label)) await this.#unlocked()
     await this.#handOver()
   }
 
@@ -196,7 +184,7 @@ export class Schedule {
 
   /** Whether all that is under way waits for locks that only something else of the schedule can let go. */
   async #isHeldUp(): Promise<boolean> {
-    const { count, isKnot } = await this.#locks.locked(this.#stopped)
+    const { count, isKnot } = await this.#locked()
     return count >= this.#held.size && !isKnot
   }
 

@@ -89,7 +89,7 @@ export class World {
   constructor(ground: Ground, seed: number, chance: Chance) {
     this.seed = String(seed)
     this.chance = chance
-    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), ground)
+    this.schedule = new Schedule(chance, Date.UTC(2030, 0, 1), () => ground.locked())
     const chosen = drawPlaces(chance)
     this.networks = chosen.map((place) => ({ network: registry.network(place.code) as Network, place }))
     this.assets = chosen.flatMap(({ assets }) => assets)
