@@ -39,6 +39,17 @@ async function standbys(names: string): Promise<void> {
   await installation.get().query(`alter system set synchronous_standby_names = '${names}'`)
   await installation.get().query('select pg_reload_conf()')
   await until(async () => await installation.get().one(`select 1 where current_setting('synchronous_standby_names') = $1`, [names]) && true)
+  // Whether commits wait the checkpointer tells all others, and it may hear of it last.
+  const commits = () => installation.get().query(`select pg_logical_emit_message(true, 'probe', '')`)
+  if (names === '') return void await commits()
+  for (let isOver = false; ; isOver = false) {
+    const committed = commits().catch(() => undefined).finally(() => (isOver = true))
+    const held = await until(async () => isOver ? 'none' : await installation.get().one<{ pid: number }>(
+      `select pid from pg_stat_activity where wait_event = 'SyncRep' and query like '%emit_message%' and pid <> pg_backend_pid()`))
+    if (held !== 'none') await installation.get().query('select pg_cancel_backend($1)', [held.pid])
+    await committed
+    if (held !== 'none') return
+  }
 }
 
 test('a server that only reads is a connection lost: each that leads there is left, and the statement is done by a new one', async (t) => {
@@ -47,7 +58,8 @@ test('a server that only reads is a connection lost: each that leads there is le
   const kept = await database.query<{ pid: number }>('select pg_backend_pid() pid')
   await readsOnly(true)
   await installation.get().query('select pg_terminate_backend($1)', [kept[0]?.pid])
-  await until(async () => (await installation.get().one(`select 1 from pg_stat_activity where pid = $1`, [kept[0]?.pid])) ? undefined : true)
+  // What is asked on it before its end is seen here is lost.
+  await until(async () => (await database.query<{ pid: number }>('select pg_backend_pid() pid').catch(() => kept))[0]?.pid !== kept[0]?.pid || undefined)
   const refused = await failure(insert(database, 1))
   assert.equal((refused as { code: string }).code, '25006')
   assert.equal(isConnectionError(refused), true)
