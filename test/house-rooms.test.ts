@@ -9,12 +9,12 @@ import { find, read } from './tree.ts'
 /** Rooms of each package's src, the lowest first. */
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
-    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts', 'prints.ts'],
+    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts', 'prints.ts', 'http.ts'],
     'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
     'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts', 'recover', 'recover.ts',
   ],
   devnet: [
-    ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'ws.d.ts'],
+    ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'http.ts', 'public-key.ts', 'ws.d.ts'],
     ['amount.ts', 'whole-number.ts', 'faults.ts', 'producer.ts'],
     ['http-server.ts', 'ledger-chain.ts'], 'local-chain.ts', 'on-demand.ts', 'ledger-local.ts', 'evm',
     ['bitcoin', 'cardano', 'ethereum', 'solana', 'stellar', 'tron', 'xrp', 'aml', 'prices'], 'venue',

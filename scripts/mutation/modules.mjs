@@ -18,17 +18,17 @@ export const MODULES = {
   ledger: {
     mutate: ['packages/platform/src/ledger/post.ts'],
     sql: functions(
-      'ledger_account', 'ledger_post', 'spendable', 'prepaid_adjust', 'prepaid_balance', 'prepaid_charge', 'prepaid_lock', 'prepaid_move',
+      'ledger_account', 'ledger_moves', 'ledger_post', 'spendable', 'prepaid_adjust', 'prepaid_balance', 'prepaid_charge', 'prepaid_lock', 'prepaid_move',
       'prepaid_release', 'prepaid_reserve', 'prepaid_tell',
     ),
-    tests: platform('ledger', 'prepaid-fee-order', 'api-at-once'),
+    tests: platform('ledger', 'prepaid-fee-order', 'withdrawals-together', 'api-at-once'),
   },
   idempotency: {
     mutate: [
       'packages/platform/src/http/replay.ts', 'packages/platform/src/engine/payload.ts', 'packages/platform/src/transactions/write-withdrawal.ts',
     ],
-    sql: functions('create_withdrawal', 'create_withdrawals', 'admit_requests'),
-    tests: platform('api-idempotency', 'api-at-once', 'api-transactions'),
+    sql: functions('create_withdrawal', 'create_withdrawals', 'write_withdrawals', 'admit_requests'),
+    tests: platform('withdrawals-together', 'api-idempotency', 'api-at-once', 'api-transactions'),
   },
   exclusive: {
     mutate: ['packages/signer/src/policy/exclusivity.ts', 'packages/signer/src/policy/nonce.ts'],

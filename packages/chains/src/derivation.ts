@@ -1,7 +1,7 @@
 import { hmac } from '@noble/hashes/hmac.js'
 import { sha512 } from '@noble/hashes/sha2.js'
 import { ed25519 } from '@noble/curves/ed25519.js'
-import { HDKey } from '@scure/bip32'
+import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { ChainError, type Curve, type Network, type Path } from './types.ts'
 
 /** A workspace key's public half. */
@@ -42,11 +42,7 @@ export interface ExtendedKey { publicKey: Uint8Array; chainCode: Uint8Array }
  */
 export function deriveExtendedKey(curve: Curve, publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
   assertPath(path)
-  if (curve === 'secp256k1') {
-    let node = new HDKey({ publicKey, chainCode })
-    for (const index of path) node = node.deriveChild(index)
-    return { publicKey: node.publicKey as Uint8Array, chainCode: node.chainCode as Uint8Array }
-  }
+  if (curve === 'secp256k1') return belowSecp256k1(publicKey, chainCode, path)
   let key = publicKey
   let code = chainCode
   for (const index of path) {
@@ -61,6 +57,25 @@ export function deriveExtendedKey(curve: Curve, publicKey: Uint8Array, chainCode
     tweak %= order
     const base = tweak === 0n ? ed25519.Point.ZERO : ed25519.Point.BASE.multiply(tweak)
     key = ed25519.Point.fromBytes(key).add(base).toBytes()
+    code = digest.subarray(32)
+  }
+  return { publicKey: key, chainCode: code }
+}
+
+/** BIP32's CKDpub, step by step. All of it is public, so the multiplication need not take the same time for every tweak. */
+function belowSecp256k1(publicKey: Uint8Array, chainCode: Uint8Array, path: Path): ExtendedKey {
+  const { BASE, Fn } = secp256k1.Point
+  let point = secp256k1.Point.fromBytes(publicKey)
+  let key = publicKey
+  let code = chainCode
+  for (const index of path) {
+    const data = new Uint8Array(37)
+    data.set(key)
+    new DataView(data.buffer).setUint32(33, index, false)
+    const digest = hmac(sha512, code, data)
+    // Of a tweak that is none BIP32 says to go on; it comes once in 2¹²⁷, and no two implementations agree how.
+    point = BASE.multiplyUnsafe(Fn.fromBytes(digest.subarray(0, 32))).add(point)
+    key = point.toBytes(true)
     code = digest.subarray(32)
   }
   return { publicKey: key, chainCode: code }

@@ -77,23 +77,20 @@ export function addressAt(network: Network, key: { publicKey: Uint8Array; chainC
   return familyOf(network).address(network, derivePublicKey(network.curve, key.publicKey, key.chainCode, path))
 }
 
-/** Public keys below one workspace key, remembered: derivation costs about a millisecond. */
+/** Public keys below one workspace key, remembered with every step to them: each costs about half a millisecond. */
 export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
-  const known = new Map<string, Uint8Array>()
-  /** What an account's keys on a chain have in common: two of the three steps to each. */
-  const branches = new Map<string, ExtendedKey>()
-  return (path) => {
+  const known = new Map<string, ExtendedKey>([['', key]])
+  const at = (path: Path): ExtendedKey => {
     const name = path.join('/')
-    let publicKey = known.get(name)
-    if (!publicKey) {
-      const above = path.slice(0, -1)
-      const branch = branches.get(above.join('/')) ?? deriveExtendedKey(key.curve, key.publicKey, key.chainCode, above)
-      branches.set(above.join('/'), branch)
-      publicKey = derivePublicKey(key.curve, branch.publicKey, branch.chainCode, path.slice(-1))
-      known.set(name, publicKey)
+    let found = known.get(name)
+    if (!found) {
+      const above = at(path.slice(0, -1))
+      found = deriveExtendedKey(key.curve, above.publicKey, above.chainCode, path.slice(-1))
+      known.set(name, found)
     }
-    return publicKey
+    return found
   }
+  return (path) => at(path).publicKey
 }
 
 /** Checks an address of an asset's network. Throws ChainError `ASSET` for an unknown ticker. */

@@ -1,5 +1,5 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
+import { secp256k1Signer } from './secp256k1.ts'
 import { ChainError, type SignatureBytes, type SigningItem } from './types.ts'
 
 /**
@@ -14,21 +14,9 @@ export function recoverableSignature(
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
   const { signature, recoveryId } = part
   if (recoveryId !== 0 && recoveryId !== 1) throw new ChainError('SIGNATURE', 'recovery id must be 0 or 1')
-  if (signerOf(signature, recoveryId, item.message) !== bytesToHex(item.publicKey)) {
+  const signer = secp256k1Signer(signature, recoveryId, item.message)
+  if (!signer || bytesToHex(signer) !== bytesToHex(item.publicKey)) {
     throw new ChainError('SIGNATURE', 'does not verify, or its recovery id names another key')
   }
   return { signature, recoveryId }
-}
-
-/**
- * The compressed key, as hex, that a low-S signature recovers; null where there is none. It has signed: recovery solves for
- * the key the equation that verification checks, which would cost as much again.
- */
-function signerOf(signature: Uint8Array, recoveryId: 0 | 1, message: Uint8Array): string | null {
-  try {
-    const parsed = secp256k1.Signature.fromBytes(signature)
-    return parsed.hasHighS() ? null : bytesToHex(parsed.addRecoveryBit(recoveryId).recoverPublicKey(message).toBytes(true))
-  } catch {
-    return null
-  }
 }

@@ -4,7 +4,8 @@
  */
 import { parseAmount } from './amount.ts'
 import type { Traits } from './traits.ts'
-import type { Asset, Network, Validation } from './types.ts'
+import type { Asset, FamilyName, Network, Validation } from './types.ts'
+import { load } from './utxo/address-library.ts'
 
 export { CHANGE_INDEX, deriveExtendedKey, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, type ExtendedKey } from './derivation.ts'
 export { loadRegistry, type Registry } from './registry.ts'
@@ -15,8 +16,14 @@ interface Addresses {
   validate(network: Network, text: string, addressTag?: string | null): Validation
 }
 
-// A family's folder has its name.
-const addressesOf = (network: Network) => import(`./${network.family}/address.ts`) as Promise<Addresses>
+/** Where a library must be there before addresses are asked for. */
+const LOADS: Partial<Record<FamilyName, () => Promise<void>>> = { utxo: load }
+
+async function addressesOf(network: Network): Promise<Addresses> {
+  await LOADS[network.family]?.()
+  // A family's folder has its name.
+  return import(`./${network.family}/address.ts`) as Promise<Addresses>
+}
 const traitsOf = (network: Network) => import(`./${network.family}/traits.ts`) as Promise<{ traits: Traits }>
 
 /** Address of a public key, as `familyOf(network).address` makes it. */

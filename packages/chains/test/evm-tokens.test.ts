@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ethers } from 'ethers'
-import { EvmClient, evm, familyOf, RpcRefused, type Asset, type Network } from '../src/index.ts'
+import { EvmClient, evm, familyOf, RpcRefused, RpcUnavailable, type Asset, type Network } from '../src/index.ts'
 import { addressOf, local, privateKeyAt, publicKeyAt, sign } from './support.ts'
 
 const DEVNET = fileURLToPath(new URL('../../devnet/', import.meta.url))
@@ -40,6 +40,7 @@ const control = async (command: Record<string, unknown>) => (await (await fetch(
 const path = [1, 60, 0]
 const owner = () => addressOf(net('ETH'), path)
 const TO = '0x00000000000000000000000000000000000000B1'
+const plain = (_key: string, value: unknown) => (typeof value === 'bigint' ? String(value) : value)
 
 /** The same key in another library: an operator who deploys what the registry does not have. */
 function deployer(code: string): ethers.Wallet {
@@ -95,6 +96,36 @@ test('a token that keeps a fee: a deposit is what arrived', { timeout: 60_000 },
   const block = await client.block(status.height)
   assert.deepEqual(block?.transfers.filter((each) => each.asset === 'ODD').map(({ address, amount }) => [address, amount]), [[TO, 990n], [owner(), 10n]])
   assert.equal(await client.balance(TO, asset), 990n)
+})
+
+test('a block whose logs an endpoint leaves out is told by its receipts; where they do too, it is not taken for empty', { timeout: 60_000 }, async () => {
+  const { asset } = await deploy('FalseLike')
+  const assets = [...local.assetsOf('ETH'), asset]
+  const client = clientOf('ETH', assets)
+  const hash = await send('ETH', client, asset, 7n)
+  const { height } = await client.status(hash) as { height: number }
+  const whole = await client.block(height)
+  assert.deepEqual(whole?.transfers.map(({ asset: name, address, amount }) => [name, address, amount]), [['ODD', TO, 7n]])
+  // Each answers as if there were no logs, and says nothing of it.
+  const empty: Record<string, (result: unknown) => unknown> = {
+    eth_getLogs: () => [],
+    eth_getBlockReceipts: (result) => (result as object[]).map((receipt) => ({ ...receipt, logs: [] })),
+    eth_getTransactionReceipt: (result) => ({ ...(result as object), logs: [] }),
+  }
+  const silent = new Set<string>()
+  const half = new EvmClient(net('ETH'), assets, { url: `${url}/eth` }, async (input, init) => {
+    const response = await fetch(input, init)
+    const { method } = JSON.parse(String(init?.body)) as { method: string }
+    if (!silent.has(method)) return response
+    const told = await response.json() as { result: unknown }
+    return Response.json({ ...told, result: empty[method]?.(told.result) })
+  })
+  silent.add('eth_getLogs')
+  assert.equal(JSON.stringify(await half.block(height), plain), JSON.stringify(whole, plain))
+  silent.add('eth_getBlockReceipts')
+  await assert.rejects(half.block(height), RpcUnavailable)
+  silent.add('eth_getTransactionReceipt')
+  await assert.rejects(half.status(hash, { asset, from: owner(), to: TO }), RpcUnavailable)
 })
 
 test('tokens of every network: nothing answered, true answered, 18 decimals', { timeout: 90_000 }, async () => {

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { createServer, type IncomingHttpHeaders, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
+import { keccak256 } from 'viem/utils'
+import { bloomOf, mayTellOfTransfer } from '../src/evm/bloom.ts'
 import { ChainError, EvmClient, jsonRpc, RpcRefused, RpcUnavailable, UtxoClient } from '../src/index.ts'
 import { addressOf, BTC, ETH, ETH_ASSETS, USDT } from './support.ts'
 
@@ -237,7 +239,7 @@ test('ETH: native and token transfers of a block; logs that do not count are lef
     eth_getBlockByNumber: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [
       { hash: '0xt1', from: A.toLowerCase(), to: B.toLowerCase(), value: '0xde0b6b3a7640001' }, { hash: '0xt2', from: A, to: log.address, value: '0x0' }, { hash: '0xt3', from: A, to: null, value: '0x1' },
     ] },
-    eth_getLogs: [log, { ...log, removed: true }, { ...log, blockHash: '0xother' }, { ...log, address: B.toLowerCase() }, { ...log, topics: [TRANSFER, word(A)] }, { ...log, topics: [...log.topics, word(A)] }, { ...log, data: '0x' }, { ...log, data: `0x${'0'.repeat(64)}` }],
+    eth_getLogs: [log, { ...log, removed: true }, { ...log, address: B.toLowerCase() }, { ...log, topics: [TRANSFER, word(A)] }, { ...log, topics: [...log.topics, word(A)] }, { ...log, data: '0x' }, { ...log, data: `0x${'0'.repeat(64)}` }],
   })
   const block = await eth().block(16)
   assert.deepEqual(block, { height: 16, hash: '0xb', parent: '0xa', txids: ['0xt1', '0xt2', '0xt3'], transfers: [
@@ -254,6 +256,67 @@ test('ETH: native and token transfers of a block; logs that do not count are lef
 test('ETH: logs that cannot be read make the block fail, never shrink', async () => {
   answer = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32005, message: 'limit exceeded' } } : { result: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [{ hash: '0xt', from: A, to: B, value: '0x1' }] } })
   await assert.rejects(eth().block(16), RpcRefused)
+})
+
+/** A block of the main network's kind: one token transfer, and the bloom that its header has. */
+function tokenBlock(logs: readonly object[] = []) {
+  const log = { address: USDT.contract_address as string, topics: [TRANSFER, word(A), word(B)], data: `0x${'5'.padStart(64, '0')}`, logIndex: '0x0', transactionHash: '0xt', blockHash: '0xb' }
+  const receipt = { status: '0x1', gasUsed: '0x1', effectiveGasPrice: '0x1', blockNumber: '0x10', blockHash: '0xb', logs: [log], logsBloom: bloomOf([log]) }
+  script({
+    eth_getBlockByNumber: { number: '0x10', hash: '0xb', parentHash: '0xa', logsBloom: bloomOf([log]), transactions: [{ hash: '0xt', from: A, to: log.address, value: '0x0' }] },
+    eth_getLogs: logs, eth_getBlockReceipts: [receipt], eth_getTransactionReceipt: receipt,
+  })
+  return { log, receipt, also: (more: Record<string, unknown>) => {
+    const before = answer
+    answer = (question) => (question.method in more ? more[question.method] as ReturnType<typeof before> : before(question))
+  } }
+}
+
+test('ETH: the bloom of logs is what go-ethereum makes of them', () => {
+  // core/types/bloom9_test.go, TestBloomExtensively: a hundred texts, and the hash of the bloom that has them all.
+  const logs = Array.from({ length: 100 }, (_, at) => ({ address: `0x${Buffer.from(`xxxxxxxxxx data ${at} yyyyyyyyyyyyyy`).toString('hex')}`, topics: [] }))
+  assert.equal(keccak256(bloomOf(logs) as `0x${string}`), '0xc8d3ca65cdb4874300a9e39475508f23ed6da09fdbc487f89a2dcf50b09eb263')
+  const contract = USDT.contract_address as string
+  const [transfer, other] = [bloomOf([{ address: contract, topics: [TRANSFER] }]), bloomOf([{ address: contract, topics: [word(A)] }])]
+  assert.deepEqual([transfer, other, bloomOf([]), undefined, '0x'].map((bloom) => mayTellOfTransfer(bloom, contract)), [true, false, false, false, false])
+})
+
+test('ETH: an endpoint that leaves out a block’s logs without a word is not believed: the receipts tell', async () => {
+  const seen = async () => (await eth().block(16))?.transfers.map(({ txid, asset, amount }) => [txid, asset, amount])
+  const { log, receipt, also } = tokenBlock()
+  assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
+  // What is there is not asked for twice.
+  tokenBlock([log])
+  calls.length = 0
+  assert.deepEqual(await seen(), [['0xt', 'USDT_ETH', 5n]])
+  assert.deepEqual(calls.map(({ method }) => method), ['eth_getBlockByNumber', 'eth_getLogs'])
+  // Neither tells, or of another block, or the block is not known.
+  for (const receipts of [[], [{ ...receipt, logs: [] }], [{ ...receipt, logs: undefined }], [{ ...receipt, blockHash: '0xother' }], null]) {
+    tokenBlock()
+    also({ eth_getBlockReceipts: { result: receipts } })
+    await unavailable(eth().block(16), /bloom of logs|does not know/)
+  }
+  // Where receipts of a block are not served, the logs are all that there is.
+  tokenBlock()
+  also({ eth_getBlockReceipts: { error: { code: -32601, message: 'the method does not exist' } } })
+  assert.deepEqual(await seen(), [])
+  tokenBlock()
+  also({ eth_getBlockReceipts: { error: { code: -32000, message: 'unknown block' } } })
+  await assert.rejects(eth().block(16), RpcRefused)
+  tokenBlock([{ ...log, blockHash: '0xother' }])
+  await unavailable(eth().block(16), /logs of another block/)
+})
+
+test('ETH: a receipt that leaves out its logs does not say that nothing was paid', async () => {
+  const { receipt, also } = tokenBlock()
+  const expected = { asset: USDT, from: A, to: B }
+  const status = () => eth().status('0xt', expected as never)
+  assert.equal((await status() as { succeeded?: boolean }).succeeded, true)
+  also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [] } } })
+  await unavailable(status(), /without the logs/)
+  // A token that paid nobody has no log, and no bloom of one.
+  also({ eth_getTransactionReceipt: { result: { ...receipt, logs: [], logsBloom: `0x${'0'.repeat(512)}` } } })
+  assert.equal((await status() as { succeeded?: boolean }).succeeded, false)
 })
 
 test('ETH: status, with what was really paid', async () => {

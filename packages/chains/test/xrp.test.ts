@@ -3,8 +3,8 @@ import { describe, test } from 'node:test'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import * as fc from '../../../test/property.ts'
 import { classicAddressToXAddress, decode as decodeBlob, deriveKeypair, ECDSA, hashes, verifyKeypairSignature, Wallet, type Payment } from 'xrpl'
-import { encodeForSigning } from 'ripple-binary-codec'
-import { exclusive, familyOf, loadRegistry, RpcUnavailable, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'
+import { encode as encodeBlob, encodeForSigning } from 'ripple-binary-codec'
+import { ChainError, exclusive, familyOf, loadRegistry, RpcUnavailable, xrp, XrpClient, type Asset, type Fetch, type Network } from '../src/index.ts'
 import { paymentUri as xrpUri } from '../src/xrp/payment-uri.ts'
 import { publicKeyAt, refuses, sign } from './support.ts'
 
@@ -106,6 +106,17 @@ describe('transactions', () => {
     const other = family.decode(XRP, build({ validUntil: 500, tag: '9' }), ASSETS, publicKeyAt)
     assert.ok(exclusive(local, decoded, other))
     assert.ok(!exclusive(local, decoded, family.decode(XRP, build({ sequence: 8n }), ASSETS, publicKeyAt)))
+  })
+
+  test('a payment that lacks a field is refused in the house’s words', () => {
+    const unsigned = build()
+    const full = decodeBlob(unsigned.bytes.toUpperCase()) as unknown as Record<string, unknown>
+    for (const name of Object.keys(full)) {
+      if (name === 'Flags') continue
+      const { [name]: _, ...rest } = full
+      const bytes = encodeBlob(rest as never).toLowerCase()
+      assert.throws(() => family.decode(XRP, { ...unsigned, bytes }, ASSETS, publicKeyAt), ChainError, name)
+    }
   })
 
   test('the other half of a signature, another key’s, a damaged one', () => {

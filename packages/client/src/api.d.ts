@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 2f895f2124092783252221a8453b813728ee058ca24fb08cc9c89f9aa976c0db
+// document a52a0ae1287af98b2b9cbf519cafca22f9a1a27dbbc29efe49f5278a88720572
 // types a6872fa592ff7cb5984a1237ef90269f573744734a0f0fa6860c10d8f83bf0ee
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -1,6 +1,7 @@
-import { createServer, type IncomingHttpHeaders, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http'
 import { RequestError } from './errors.ts'
 import { LAG_MS, type Faults } from './faults.ts'
+import { createServer } from './http.ts'
 import { WebSocketServer } from 'ws'
 
 const BODY_MAX_BYTES = 8 * 1024 * 1024

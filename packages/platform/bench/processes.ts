@@ -1,7 +1,18 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** What a process and all that descend from it have used of a processor, in seconds, by what they are. Linux only. */
-export function cpuSeconds(root: number): Record<string, number> {
+export const cpuSeconds = (root: number): Record<string, number> => summed(root, ({ seconds }) => seconds)
+
+/** What they hold of the memory, in MB; of pages that several share each holds its part. Linux only. */
+export const memoryMb = (root: number): Record<string, number> => summed(root, ({ pid }) => {
+  try {
+    return Number(/^Pss:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8'))?.[1]) / 1024
+  } catch {
+    return 0 // It has ended since it was listed.
+  }
+})
+
+function summed(root: number, of: (process: { pid: number; seconds: number }) => number): Record<string, number> {
   const parents = new Map<number, number>()
   const used = new Map<number, { seconds: number; name: string }>()
   for (const entry of readdirSync('/proc')) {
@@ -18,12 +29,13 @@ export function cpuSeconds(root: number): Record<string, number> {
   }
   const isOurs = (pid: number): boolean => pid === root || (pid > 1 && parents.has(pid) && isOurs(parents.get(pid) as number))
   const sums: Record<string, number> = {}
-  for (const [pid, { seconds, name }] of used) if (isOurs(pid)) sums[name] = (sums[name] ?? 0) + seconds
+  for (const [pid, { seconds, name }] of used) if (isOurs(pid)) sums[name] = (sums[name] ?? 0) + of({ pid, seconds })
   return sums
 }
 
 function nameOf(command: string): string {
   if (command.includes('postgres')) return 'database'
+  if (command.startsWith('npm ')) return 'npm'
   if (/signer\/src|node-[123]/.test(command)) return 'nodes'
   return command.includes('devnet') ? 'chains' : 'platform'
 }

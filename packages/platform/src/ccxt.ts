@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { readText, type Fetch } from '@custody/chains'
+import { readText, type Fetch } from '@custody/chains/basics'
 
 /** The lists of all markets are the longest answers. */
 const ANSWER_BYTES_MAX = 32 * 1024 * 1024

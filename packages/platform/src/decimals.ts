@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount } from '@custody/chains'
+import { formatAmount, parseAmount } from '@custody/chains/basics'
 import { JsonNumber } from '@custody/request-auth'
 
 /** Exact decimal as a JSON number for a response. A caller's own may begin with zeros, which no JSON number does. */

@@ -1,38 +1,101 @@
+import { cpus } from 'node:os'
 import { performance } from 'node:perf_hooks'
 
 /** So many requests at a time are being answered where other work begins to make way. */
 const REQUESTS_MANY = 8
+/** So long at a stretch they go before other work altogether; what was used of it comes back while they are fewer. */
+export const FIRST_MS = 2000
 /** Share of its time that the event loop is busy where it is the bound. */
 const LOOP_FULL = 0.9
+/** The same of all processors, which database and nodes may share with it. */
+const MACHINE_FULL = 0.95
 /** Over so many milliseconds that is looked at. */
 const LOOKED_AT_MS = 50
 
+/** Milliseconds that this machine's processors have had so far, and have been busy. */
+export interface Processors { all: number; busy: number }
+
+function processors(): Processors {
+  const sums = { all: 0, busy: 0 }
+  for (const { times } of cpus()) {
+    const busy = times.user + times.nice + times.sys + times.irq
+    sums.busy += busy
+    sums.all += busy + times.idle
+  }
+  return sums
+}
+
 /**
  * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for its chain some seconds more:
- * where both want the same processor, what nobody waits for makes way. Where there are processors enough, it does not.
+ * what nobody waits for makes way, for a burst altogether. What lasts longer shares: where both want the same processor other work
+ * makes way in part, and where there are processors to spare not at all.
  */
 export class Pressure {
+  readonly #clock: () => number
   #requests = 0
+  #first = FIRST_MS
+  #at: number
   #last = performance.eventLoopUtilization()
+  readonly #processors: () => Processors
+  #had: Processors
   #isFull = false
+
+  /** @param clock the Environment's, in milliseconds */
+  constructor(clock: () => number = Date.now, machine: () => Processors = processors) {
+    this.#clock = clock
+    this.#processors = machine
+    this.#had = machine()
+    this.#at = clock()
+  }
 
   /** Counts a request while it is being answered. */
   async during<T>(answer: () => Promise<T>): Promise<T> {
+    this.#pass()
     this.#requests++
     try {
       return await answer()
     } finally {
+      this.#pass()
       this.#requests--
     }
   }
 
+  /** A burst of requests: it goes first. True for {@link FIRST_MS} at a stretch at most, and for half of all time. */
+  get isBurst(): boolean {
+    this.#pass()
+    return this.#isMany && this.#first > 0
+  }
+
   get isHigh(): boolean {
+    // Looked at also when it is not asked for: what is said is of the last moments then.
+    const isBound = this.#isBound
+    return this.#isMany && (this.isBurst || isBound)
+  }
+
+  /** Whether this process, or its machine, has no time to spare. */
+  get #isBound(): boolean {
     const now = performance.eventLoopUtilization()
     const { active, idle, utilization } = performance.eventLoopUtilization(now, this.#last)
     if (active + idle >= LOOKED_AT_MS) {
+      const had = this.#processors()
+      const busy = (had.busy - this.#had.busy) / Math.max(1, had.all - this.#had.all)
       this.#last = now
-      this.#isFull = utilization >= LOOP_FULL
+      this.#had = had
+      this.#isFull = utilization >= LOOP_FULL || busy >= MACHINE_FULL
     }
-    return this.#isFull && this.#requests >= REQUESTS_MANY
+    return this.#isFull
+  }
+
+  get #isMany(): boolean {
+    return this.#requests >= REQUESTS_MANY
+  }
+
+  /** What of {@link FIRST_MS} was used, or has come back, since it was last looked at. */
+  #pass(): void {
+    const now = this.#clock()
+    // A clock that is set makes one burst longer or shorter, and no more.
+    const passed = Math.abs(now - this.#at)
+    this.#at = now
+    this.#first = this.#isMany ? Math.max(0, this.#first - passed) : Math.min(FIRST_MS, this.#first + passed)
   }
 }

@@ -2,9 +2,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import { startTracing } from '@custody/tracing'
+import { giveBackWhenIdle } from './app/idle-memory.ts'
 import { startPlatform } from './app/platform.ts'
-import { consoleOrigin, firstOwnerToken, linkOf } from './people/invitations.ts'
-import { startOperatorServer } from './operator/server.ts'
 import { readSettings } from './settings/settings.ts'
 
 /** `npm start`: runs the platform and stays until SIGTERM or SIGINT. */
@@ -15,27 +14,35 @@ process.on(
   (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`)
 )
 
+let ending = false
 try {
   const settings = readSettings()
   const stopTracing = await startTracing('custody', process.env)
-  const platform = await startPlatform(settings, startOperatorServer)
-  process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
-  const first = settings.role === 'all' ? await firstOwnerToken(platform.services) : null
-  if (first !== null) process.stdout.write(`console ${linkOf(consoleOrigin(settings, platform.port), first)}\n`)
-  if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
-  let ending = false
+  // Read with the rest of the platform, once the servers that it needs are starting.
+  const platform = await startPlatform(settings, async (services) => (await import('./operator/server.ts')).startOperatorServer(services))
+  const endGivingBack = giveBackWhenIdle()
   const end = () => {
     if (ending) return
     ending = true
+    endGivingBack()
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
     platform.stop().then(stopTracing).then(() => process.exit(0), (error: unknown) => {
       process.stderr.write(`custody: could not stop cleanly: ${reasonOf(error)}\n`)
       process.exit(1)
     })
   }
+  // Before it says that it is ready: whoever waits for that may end it at once, and must not leave its servers behind.
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
+  process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
+  const { consoleOrigin, firstOwnerToken, linkOf } = await import('./people/invitations.ts')
+  const first = settings.role === 'all' ? await firstOwnerToken(platform.services) : null
+  if (first !== null) process.stdout.write(`console ${linkOf(consoleOrigin(settings, platform.port), first)}\n`)
+  if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
 } catch (error) {
-  process.stderr.write(`custody: ${reasonOf(error)}\n`)
-  process.exit(1)
+  // One that is ending has closed what it would have asked.
+  if (!ending) {
+    process.stderr.write(`custody: ${reasonOf(error)}\n`)
+    process.exit(1)
+  }
 }

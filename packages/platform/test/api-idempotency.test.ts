@@ -77,8 +77,9 @@ test('a wallet that becomes inactive while a transfer is checked sends nothing',
   const { wallet, send } = await caller()
   const { database } = api
   const one = database.one.bind(database)
+  await send('0.1')
   const asked = async (sql: string, values?: unknown[]) => {
-    if (sql.includes('create_withdrawal')) await setWallet(api.services, { id: wallet, status: 'inactive' })
+    if (/(create|write)_withdrawal/.test(sql)) await setWallet(api.services, { id: wallet, status: 'inactive' })
     return one(sql, values)
   }
   Object.assign(database, { one: asked })
@@ -96,7 +97,7 @@ test('a transfer sent again while the first is being written answers the first, 
   const send = () => order('0.1', { sequence_id: 'raced' })
   const waiting = async () =>
     (await database.one<{ n: number }>(
-      `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query like '%create_withdrawal%'`
+      `select count(*)::int n from pg_stat_activity where wait_event_type = 'Lock' and query ~ '(create|write)_withdrawal'`
     ))?.n
   const until = async (n: number, otherwise: Promise<unknown>) => {
     let ended = false

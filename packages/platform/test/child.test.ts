@@ -70,3 +70,13 @@ test('what is stopped between two tries stays so', async () => {
   await child.stop()
   assert.deepEqual([child.pid, child.isReady, starts()], [null, false, 2])
 })
+
+test('nor is one started that is stopped between the tries of its first start', async () => {
+  const { child, starts } = childNamed('early', '1')
+  const started = child.start()
+  started.catch(() => undefined)
+  await until('the first try', () => starts() === 1 && child.pid === null)
+  await child.stop()
+  await assert.rejects(started, /did not start/)
+  assert.deepEqual([child.pid, starts()], [null, 1])
+})

@@ -79,11 +79,11 @@ test('quoted, and done as one order with the quote’s limit; the same quote is 
   assert.ok(spent <= 6024 && spent > 5990, String(spent))
 })
 
-test('an amount of nothing is refused, with a code that the document names', async () => {
+test('an amount of nothing is refused, with a code that the document names of both', async () => {
   const stage = await open()
   const refusal = stage.ask<Conversion>(quoteConversion, { body: { from_asset: 'USD', to_asset: 'BTC', amount: '0' } })
   await assert.rejects(refusal, { code: 'INVALID_AMOUNT' })
-  assert.ok(quoteConversion.errors?.includes('INVALID_AMOUNT'))
+  for (const { errors } of [quoteConversion, createConversion]) assert.ok(errors?.includes('INVALID_AMOUNT'))
 })
 
 test('a quote whose time is over, and a price that has gone away: nothing is ordered, or nothing is done beyond the limit', async () => {

@@ -29,6 +29,7 @@ async function estimate(o: { asset: string; rate: string; to?: string; exists?: 
   const body = { asset: o.asset, fee_rate: o.rate, ...(o.to === undefined ? {} : { destination_address: o.to }) }
   const answer = await estimateFeeEndpoint.handler({
     services,
+    askedAt: 0,
     caller: {} as Caller,
     body,
     query: undefined,

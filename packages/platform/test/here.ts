@@ -111,7 +111,7 @@ export class Here {
       resolve: lookup,
       openDatabase: (address, options) => breathingDatabase(openDatabase(address, options), breath),
       startPostgres: async () => ({ url: database, adopted: true, pid, stop: async () => undefined }),
-      startLocal: async () => ({ children: [], devnetUrl: this.#chains.url }),
+      startLocal: async () => ({ devnetUrl: this.#chains.url, ready: Promise.resolve(), stop: async () => undefined }),
       log: { write: this.#hear },
     }
     // Most tests never change a price, and asking for all of them each second is a sixth of what an idle platform does.

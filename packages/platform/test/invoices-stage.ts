@@ -80,6 +80,7 @@ export class InvoiceStage extends World {
     const read = endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined
     const answer = await endpoint.handler({
       services: this.services, caller: this.caller, body: read, query, params, signed: undefined as never,
+      askedAt: this.services.environment.now(),
     })
     const text = answer.text ?? stringifyJson(answer.body)
     return { body: plain(parseJson(text)) as T, headers: answer.headers ?? {} }

@@ -9,6 +9,7 @@ class Stage {
   /** Which loops something is due to, by their place; null: the database is away. */
   due: string | null = ''
   asked: string[] = []
+  role = 'all'
   ran: string[] = []
   #now = 0
   readonly #sleeping = new Set<{ until: number; wake: () => void }>()
@@ -37,7 +38,7 @@ class Stage {
         return { due: this.due }
       },
     }
-    const services = { environment: this.environment, database, log: { warn: () => undefined } } as unknown as Services
+    const services = { environment: this.environment, database, settings: { role: this.role }, log: { warn: () => undefined } } as unknown as Services
     this.#done = runLoops(services, loops, this.#end.signal)
     await this.settle()
     this.ran = []
@@ -140,4 +141,28 @@ test('while the database is away every loop runs into that itself, waits ever lo
   await stage.pass(500)
   assert.equal(stage.ran.length, 1)
   await stage.stop()
+})
+
+test('where nothing was due for ten seconds it is asked once a second, until something moves; a process that others make work for asks on', async () => {
+  for (const [role, asks] of [['all', 5], ['worker', 20]] as const) {
+    const stage = new Stage()
+    stage.role = role
+    const bell = new Bell(stage.environment as never)
+    await stage.start(stage.loop('a', { everyMs: 250, due: 'is_a($1)', bell }))
+    await stage.pass(10_000)
+    assert.ok(stage.asked.length >= 39, `${stage.asked.length}`)
+    stage.asked = []
+    await stage.pass(5000)
+    assert.equal(stage.asked.length, asks, role)
+    stage.asked = []
+    bell.ring()
+    await stage.settle()
+    assert.deepEqual(stage.ran, ['a'])
+    // What the step made due for a moment later is not left for a second.
+    await stage.pass(250)
+    assert.equal(stage.asked.length, 1)
+    await stage.pass(1000)
+    assert.equal(stage.asked.length, 5)
+    await stage.stop()
+  }
 })

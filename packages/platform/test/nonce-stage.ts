@@ -232,7 +232,9 @@ export class Stage {
       body: JSON.stringify(body),
     })
     if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
-    const answer = await createTransaction.handler({ services: this.services, caller, body, signed, query: undefined, params: undefined })
+    const answer = await createTransaction.handler({
+      services: this.services, caller, body, signed, query: undefined, params: undefined, askedAt: this.services.environment.now(),
+    })
     const { id } = JSON.parse(answer.text as string) as { id: string }
     this.fates.set(id, fate)
     return id
@@ -249,7 +251,9 @@ export class Stage {
       body: '{}',
     })
     try {
-      await cancelTransaction.handler({ services: this.services, caller, body: {}, signed, query: undefined, params: { id } })
+      await cancelTransaction.handler({
+        services: this.services, caller, body: {}, signed, query: undefined, params: { id }, askedAt: this.services.environment.now(),
+      })
       return true
     } catch (error) {
       if (error instanceof ApiError) return false

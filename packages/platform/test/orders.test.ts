@@ -361,6 +361,22 @@ test('refused while the same request waits: that is refused too; one that comes 
   assert.equal(stage.kraken.adds.length, 1)
 })
 
+test('one that came before the refusal and stood still until after it is refused too', async () => {
+  const stage = await open()
+  const caller = await stage.tenant('poor', 0)
+  const { id } = await stage.link({ api_key: 'other' }, caller)
+  const body = { exchange_account: id, market: 'BTC/USD', side: 'buy', type: 'limit', amount: '0.5', price: '60000', sequence_id: 's' }
+  const askedAt = stage.services.environment.now()
+  await stage.pass(1)
+  const poor = refused('PREPAID_FEE_EXHAUSTED', /the prepaid fee account holds 0 USD/)
+  await assert.rejects(stage.ask(createOrder, { body, caller }), poor)
+  await stage.database.query('select prepaid_adjust($1, $2, $3, 0)', [caller.workspaceId, randomUUID(), '1000000000'])
+  await assert.rejects(stage.ask(createOrder, { body, caller, askedAt }), poor)
+  assert.deepEqual(await stage.database.query('select 1 from orders'), [])
+  const taken = await stage.ask(createOrder, { body, caller })
+  assert.deepEqual(await stage.ask(createOrder, { body, caller, askedAt }), taken, 'what was made is answered, whenever it came')
+})
+
 test('refused while the same key waits with another payload: that was another request, and is taken', async () => {
   const stage = await open()
   const caller = await stage.tenant('poor', 10)
@@ -416,6 +432,7 @@ test('wrong orders are refused by the field, with the bound; nothing is sent or 
     [{ price: '60000.05' }, 'INVALID_REQUEST', /^price: must be a multiple of 0.1 USD$/],
     [{ price: '0' }, 'INVALID_AMOUNT', /^price: must be greater than zero/], [{ amount: '0' }, 'INVALID_AMOUNT', /^amount: must be greater than zero/],
     [{ amount: '1e-19' }, 'INVALID_AMOUNT', /^amount: has more than 18 decimals/], [{ amount: '1e40' }, 'INVALID_AMOUNT', /^amount: must be at most/],
+    [{ amount: '9'.repeat(48) }, 'INVALID_AMOUNT', /^amount: must be at most/],
     [{ amount: '-1' }, 'INVALID_REQUEST', /^amount: must not be negative/],
     [{ price: undefined }, 'INVALID_REQUEST', /^price: is required by a limit order/], [{ type: 'market' }, 'INVALID_REQUEST', /^price: is of limit orders/],
     [{ quote_amount: '5' }, 'INVALID_REQUEST', /^quote_amount: give either amount or quote_amount/], [{ amount: undefined }, 'INVALID_REQUEST', /^amount: is required/],

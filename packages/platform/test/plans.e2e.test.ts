@@ -70,6 +70,9 @@ test('no statement of a transfer, a deposit, the lists and the loops reads a tab
   assert.equal(sent.status, 200, sent.text)
   const ended = await terminal(user, sent.body.id)
   assert.equal(ended.status, 'confirmed')
+  // The first of a wallet is written alone, for one of its accounts is new.
+  const next = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('XRP', '5', 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh'))
+  assert.equal(next.status, 200, next.text)
   const invoice = await call<{ id: string }>(user, 'POST', '/dac/v1/invoices', { amount: '5', currency: 'XRP', assets: ['XRP'] })
   const filters = [
     '', 'page=3&limit=7', 'asset=XRP', 'status=failed', 'status=pending', 'status=confirmed&asset=XRP', 'type=Deposit', 'type=Stake',

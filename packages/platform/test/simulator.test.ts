@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { eth, SINK_ETH } from '../../signer/test/house.ts'
+import { openDatabase } from '../src/database/pool.ts'
 import { Chance } from './simulator/chance.ts'
+import { Ground } from './simulator/ground.ts'
 import { read, Signatures } from './simulator/hostile/oracle.ts'
 import { playHostile } from './simulator/hostile/play.ts'
 import { People, SINKS } from './simulator/hostile/requests.ts'
+import { watched } from './simulator/ledger-watch.ts'
 import { shrink } from './simulator/shrink.ts'
+import { simulate } from './simulator/simulate.ts'
 
 /** What the simulator itself rests on: an oracle that sees, draws that replay, and a shrinker that keeps what fails. */
 const NO_COINS = new Map<string, bigint>()
@@ -56,10 +60,61 @@ test('a hostile seed is the same story each time, and its draws play it again', 
   assert.deepEqual([again.asked, again.signed, [...again.refusals]], [first.asked, first.signed, [...first.refusals]])
 })
 
+test('a storm is the same story each time, whatever its database has seen, also where many wait for one lock', async () => {
+  const ground = new Ground()
+  try {
+    await ground.start()
+    const told: string[] = []
+    for (const seed of [204, 29, 204]) {
+      const { failure, trace } = await simulate(ground, seed)
+      assert.equal(failure, null)
+      told.push(trace.join('\n'))
+    }
+    assert.ok(told[0] && told[0] === told[2], 'the same seed, another story')
+    assert.notEqual(told[0], told[1])
+  } finally {
+    await ground.stop()
+  }
+})
+
 test('the shrinker keeps the one draw that matters', async () => {
   const run = async (draws: readonly number[]) => ({ failure: draws[70] === 3 ? 'it failed' : null, draws })
   const failed = await run(Array.from({ length: 200 }, (_, at) => (at === 70 ? 3 : at % 5)))
   const { draws, failure } = await shrink(failed, run, 5000)
   assert.equal(failure, 'it failed')
   assert.ok(draws.filter((draw) => draw !== 0).length < 20, String(draws))
+})
+
+test('no commit of a storm leaves an entry that does not sum to zero, or a balance that was not posted or is below nothing', async () => {
+  const ground = new Ground()
+  try {
+    await ground.start()
+    const { url } = await ground.database()
+    const problems: string[] = []
+    const raw = openDatabase(url('test'), { onError: () => undefined })
+    const database = watched(raw, (problem) => problems.push(problem))
+    const { id } = await database.one<{ id: string }>(`insert into workspaces (name) values ('acme') returning id`) as { id: string }
+    const post = (reference: string, ...amounts: string[]) => database.query('select ledger_post($1, $2, $3, $4)', [
+      id, 'TEST', reference,
+      JSON.stringify(amounts.map((amount, at) => ({ asset: 'ETH', kind: at === 0 ? 'chain' : 'suspense', amount }))),
+    ])
+    await post('1', '-5', '5')
+    const refused = async (work: () => Promise<unknown>, by: RegExp) => {
+      problems.length = 0
+      await assert.rejects(work(), by)
+      assert.match(problems.join(), by)
+    }
+    await refused(() => database.query('update ledger_accounts set balance = balance + 1'), /has -?\d+, and -?\d+ was posted/)
+    await refused(() => database.query(`update ledger_postings set amount = amount + 1 where amount > 0`), /does not sum to zero: ETH 1/)
+    const moved = (by: string) => `update ledger_accounts set balance = balance + (case when kind = 'chain' then ${by} else -${by} end)`
+    await database.query('alter table ledger_accounts drop constraint ledger_not_negative')
+    await refused(() => database.transaction(async (tx) => {
+      await tx.query(moved('6'))
+      await tx.query('update ledger_postings set amount = amount + (case when amount < 0 then 6 else -6 end)')
+    }), /suspense ETH has -1/)
+    await post('2', '-1', '1')
+    await raw.close()
+  } finally {
+    await ground.stop()
+  }
 })

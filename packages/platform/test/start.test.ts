@@ -191,7 +191,7 @@ test('a database of our own that dies beneath a start makes it begin anew, with 
   const world: World = {
     ...thisMachine(), log: { write: () => undefined }, openDatabase: () => dying as Database,
     startPostgres: async () => { started++; return { url: 'postgresql://nowhere', adopted: false, pid: () => null, stop: counted } },
-    startLocal: async () => ({ children: [], devnetUrl: 'http://127.0.0.1:1' }),
+    startLocal: async () => ({ devnetUrl: 'http://127.0.0.1:1', ready: Promise.resolve(), stop: async () => undefined }),
   }
   const settings = { ...readSettings({ CUSTODY_HOME: join(folder, 'dying') }), port: 0 }
   await assert.rejects(startPlatform(settings, async () => ({ close: () => undefined }), world), /recovery mode/)

@@ -92,10 +92,13 @@ export class TradingStage {
     return { apiKey, role: 'full', workspaceId, workspace, subAccountId, subAccount: 'main', subAccountIndex: 1 }
   }
 
-  async ask<T = Record<string, unknown>>(endpoint: Endpoint, o: { body?: unknown; params?: unknown; query?: Record<string, unknown>; caller?: Caller } = {}): Promise<T> {
+  async ask<T = Record<string, unknown>>(endpoint: Endpoint, o: {
+    body?: unknown; params?: unknown; query?: Record<string, unknown>; caller?: Caller; askedAt?: number
+  } = {}): Promise<T> {
     const answer = await endpoint.handler({
       services: this.services, caller: o.caller ?? this.caller, body: endpoint.body ? readBody(endpoint.body, JSON.stringify(o.body ?? {})) : undefined,
       query: endpoint.query ? readQuery(endpoint.query, o.query ?? {}) : undefined, params: o.params, signed: undefined as never,
+      askedAt: o.askedAt ?? this.services.environment.now(),
     })
     return plain(parseJson(answer.text ?? stringifyJson(answer.body))) as T
   }

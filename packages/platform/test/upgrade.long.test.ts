@@ -1,22 +1,23 @@
 // oxlint-disable import/first -- the clock comes before all that reads it
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { pathToFileURL } from 'node:url'
 import { aboutOf, unpack } from './upgrade/unpack.ts'
 
 /** The present version on what an earlier one left behind in the midst of its work. */
 const FILE = join(import.meta.dirname, 'upgrade', 'f99331a.tar.gz')
 const left = aboutOf(FILE)
-process.env['CUSTODY_TEST_BEHIND_MS'] = String(Date.now() - left.madeAt - 2000)
-const clock = join(import.meta.dirname, 'upgrade', 'clock.ts')
-process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} --import=${pathToFileURL(clock).href}`
-await import('./upgrade/clock.ts')
+const behindMs = Date.now() - left.madeAt - 2000
+const tools = mkdtempSync(join(tmpdir(), 'custody-clock-'))
+process.env['CUSTODY_TEST_BEHIND_MS'] = String(behindMs)
+const { nodeWithClock } = await import('./upgrade/clock.ts')
+process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${nodeWithClock(join(tools, 'node'), behindMs)}`
+process.env['CUSTODY_TEST_NODE'] = join(tools, 'node')
 const { call, rpc, terminal, TestPlatform, transferBody, waitFor } = await import('./harness.ts')
 type Transfer = import('./harness.ts').Transfer
 type User = import('./harness.ts').User
@@ -43,6 +44,7 @@ after(async () => {
   receiver.closeAllConnections()
   receiver.close()
   await platform.remove()
+  rmSync(tools, { recursive: true })
 })
 
 const etherOf = async (address: string) => BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
-import { publicKeysBelow, solana, type Asset, type Curve, type Network, type UnsignedTransaction } from '@custody/chains'
+import { publicKeysBelow, solana, type Asset, type Curve, type Network } from '@custody/chains'
 import { interleaved, median, report } from '../../../test/figures.ts'
 import { complete, keygenSessions, openVaults, signSessions } from '../../threshold/test/helpers.ts'
-import { ETH, eth, House, pay, registry, SINK_ETH, transfer, Workspace, type Answer, type Caller } from '../test/house.ts'
+import { House, pay, registry, transfer, Workspace } from '../test/house.ts'
+import { ethPayments, good, inFlight, PAIRS, type Item } from './flights.ts'
 
 /**
  * Signatures through three real nodes beside the bare engine, both of whose parties are in this process:
@@ -12,11 +13,12 @@ import { ETH, eth, House, pay, registry, SINK_ETH, transfer, Workspace, type Ans
  */
 const [count, rounds] = [Number(process.argv[2] ?? 32), Number(process.argv[3] ?? 3)]
 const RUN = 16
+/** Signatures that are asked for at once, each of an account of its own. */
+const IN_FLIGHT = 8
 const SOL = registry.network('SOL') as Network
 const SOL_ASSET = registry.asset('SOL') as Asset
 const SOL_SINK = '9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM'
 const BLOCKHASH = 'CxKXFd1BtnMt1r8ugTnxoAcfs2vYNj3AyxuCU7p4mN5V'
-const PAIRS = [[1, 2], [2, 3], [3, 1]] as const
 
 const house = await House.start(() => {}, 'prepared', 'apart')
 /** Milliseconds of a processor that the three nodes have used. */
@@ -25,15 +27,13 @@ const nodesMs = (): number => [...house.processes.values()].reduce((sum, { pid }
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
   return sum + (Number(fields[11]) + Number(fields[12])) * 10
 }, 0)
-const good = (answer: Answer): void => { if (answer.status !== 200) throw new Error(JSON.stringify(answer.body)) }
 
-interface Item { purpose: unknown; unsigned: UnsignedTransaction }
 /** What is measured of one way to sign: processor milliseconds a signature, and what a caller waits for one. */
-async function timed(work: () => Promise<number[]>, cpuMs: () => number, latencies: number[]): Promise<number> {
+async function timed(work: () => Promise<number[]>, cpuMs: () => number, latencies: number[], made = count): Promise<number> {
   const before = cpuMs()
   const each = await work()
   latencies.push(...each)
-  return (cpuMs() - before) / count
+  return (cpuMs() - before) / made
 }
 
 async function measure(curve: Curve): Promise<void> {
@@ -42,16 +42,14 @@ async function measure(curve: Curve): Promise<void> {
   const workspace = new Workspace(house, `bench-${curve}`, key.body)
   const at = publicKeysBelow({ curve, ...workspace.key })
   let next = 1
-  const callers: Caller[] = []
   /** Payments of an account of their own, number after number where the chain has them. */
   const items = async (): Promise<Item[]> => {
     const caller = await workspace.caller(next++)
-    callers.push(caller)
-    const [asset, sink, network] = curve === 'secp256k1' ? ['ETH', SINK_ETH, ETH] as const : ['SOL', SOL_SINK, SOL] as const
-    const path = [caller.sub_account, network.chain_index, 0]
-    return Promise.all(Array.from({ length: count }, async (_, nonce) => ({
-      purpose: pay(await transfer(caller, { asset, amount: 1, destination_address: sink })),
-      unsigned: curve === 'secp256k1' ? eth(path, { value: 10n ** 18n, nonce }) : solana.buildTransfer(SOL, {
+    if (curve === 'secp256k1') return ethPayments(caller, count)
+    const path = [caller.sub_account, SOL.chain_index, 0]
+    return Promise.all(Array.from({ length: count }, async () => ({
+      purpose: pay(await transfer(caller, { asset: 'SOL', amount: 1, destination_address: SOL_SINK })),
+      unsigned: solana.buildTransfer(SOL, {
         asset: SOL_ASSET, to: SOL_SINK, amount: 10n ** 9n, blockhash: BLOCKHASH, unitPrice: 1000n, path, publicKey: at(path),
       }),
     })))
@@ -61,6 +59,17 @@ async function measure(curve: Curve): Promise<void> {
     // An account stays with its pair, as the platform has it; without numbers it makes no difference.
     good(await workspace.sign(item.purpose, item.unsigned, PAIRS[(curve === 'secp256k1' ? next : turn) % 3]))
     return performance.now() - begun
+  }
+  /** `IN_FLIGHT` accounts, each with its pair and with a share of the payments. */
+  const flights = async (): Promise<Item[][]> => {
+    const lists: Item[][] = []
+    for (let at = 0; at < IN_FLIGHT; at++) lists.push((await items()).slice(0, Math.ceil(count / IN_FLIGHT)))
+    return lists
+  }
+  const atOnce = (lists: readonly Item[][]) => async () => {
+    const { perSecond, waitsMs } = await inFlight(workspace, lists)
+    perSecondAtOnce.push(perSecond)
+    return waitsMs
   }
   const inTurn = (list: readonly Item[]) => async () => {
     const times: number[] = []
@@ -92,24 +101,32 @@ async function measure(curve: Curve): Promise<void> {
     const { user, system } = process.cpuUsage()
     return (user + system) / 1000
   }
-  const waits = { bare: [] as number[], nodes: [] as number[], runs: [] as number[] }
-  const lists = { nodes: [] as Item[][], runs: [] as Item[][] }
+  const waits = { bare: [] as number[], nodes: [] as number[], runs: [] as number[], atOnce: [] as number[] }
+  const perSecondAtOnce: number[] = []
+  const lists = { nodes: [] as Item[][], runs: [] as Item[][], atOnce: [] as Item[][][] }
   // The first of each warms the nodes up.
   for (let round = 0; round <= rounds; round++) {
     lists.nodes.push(await items())
     if (curve === 'secp256k1') lists.runs.push(await items())
+    if (round > 0) lists.atOnce.push(await flights())
   }
   await bare()
   for (const list of [...lists.nodes.splice(0, 1), ...lists.runs.splice(0, 1)]) await inTurn(list)()
   const cost = await interleaved(rounds, {
     bare: () => timed(bare, ownMs, waits.bare),
     nodes: () => timed(inTurn(lists.nodes.pop() as Item[]), nodesMs, waits.nodes),
+    atOnce: () => timed(atOnce(lists.atOnce.pop() as Item[][]), nodesMs, waits.atOnce, Math.ceil(count / IN_FLIGHT) * IN_FLIGHT),
     ...(curve === 'secp256k1' ? { runs: () => timed(inRuns(lists.runs.pop() as Item[]), nodesMs, waits.runs) } : {}),
-  } as Record<'bare' | 'nodes' | 'runs', () => Promise<number>>)
+  } as Record<'bare' | 'nodes' | 'runs' | 'atOnce', () => Promise<number>>)
   const perSecond = (ms: number) => 1000 / ms
   report({
     name: `${curve}: signatures one by one, a processor second`, unit: '/s', value: perSecond(cost.nodes), floor: perSecond(cost.bare),
     target: { atLeast: 0.7 }, note: 'floor: the bare engine, both parties in one process',
+  })
+  report({
+    name: `${curve}: ${IN_FLIGHT} signatures in flight, a processor second`, unit: '/s', value: perSecond(cost.atOnce),
+    floor: perSecond(cost.bare), target: { atLeast: 0.7 },
+    note: `${median(perSecondAtOnce).toFixed(0)} signatures a second, p50 ${median(waits.atOnce).toFixed(0)} ms`,
   })
   if (curve === 'secp256k1') {
     report({

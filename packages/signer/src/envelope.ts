@@ -5,6 +5,9 @@ import { sha256hex, signBytes, TAGS, verifyBytes } from './canonical.ts'
 /**
  * What one node says to another, signed by its identity key. The header binds the payload to protocol, version,
  * call, session, round, sender, receiver, key, path, digest and participants; a response also to its request.
+ *
+ * One line of JSON; behind a line feed, where there are any, bytes that belong to the payload: a signature's messages are large, and
+ * as text within text they would be written and read several times.
  */
 export const PROTOCOL = 'custody/peer'
 export const VERSION = 1
@@ -40,8 +43,7 @@ const envelopeSchema = z.strictObject({ header: headerSchema, payload: z.string(
 const ORDER = Object.keys(headerSchema.shape) as (keyof Header)[]
 
 function bytesToSign(header: Header, payloadHash: string): Buffer {
-  const ordered = Object.fromEntries(ORDER.map((name) => [name, header[name]]))
-  return Buffer.from(`${TAGS.envelope}${JSON.stringify(ordered)}\n${payloadHash}`, 'utf8')
+  return Buffer.from(`${TAGS.envelope}${JSON.stringify(header, ORDER)}\n${payloadHash}`, 'utf8')
 }
 
 /** What a node once said of its own head, in its own signature: a third node can check it. */
@@ -51,10 +53,29 @@ export type Proof = z.infer<typeof proofSchema>
 export const isProof = (proof: Proof, from: number, identity: KeyObject): boolean =>
   proof.header.from === from && verifyBytes(identity, bytesToSign(proof.header, proof.payload_hash), proof.signature)
 
-export function seal(identity: KeyObject, header: Header, body: unknown): string {
-  const payload = JSON.stringify(body)
-  return JSON.stringify({ header, payload, signature: signBytes(identity, bytesToSign(header, sha256hex(payload))) })
+/** A body with bytes that go beside it as they are. */
+export class Attached {
+  readonly body: unknown
+  readonly bytes: Uint8Array
+
+  constructor(body: unknown, bytes: Uint8Array) {
+    this.body = body
+    this.bytes = bytes
+  }
 }
+
+/** No payload holds a line feed, so that of no two pairs of payload and bytes the hashes are of the same text. */
+const hashOf = (payload: string, bytes: Uint8Array): string => (bytes.length === 0 ? sha256hex(payload) : sha256hex(payload, '\n', bytes))
+
+export function seal(identity: KeyObject, header: Header, said: unknown): Buffer {
+  const { body, bytes } = said instanceof Attached ? said : new Attached(said, Buffer.alloc(0))
+  const payload = JSON.stringify(body)
+  const text = JSON.stringify({ header, payload, signature: signBytes(identity, bytesToSign(header, hashOf(payload, bytes))) })
+  return bytes.length === 0 ? Buffer.from(text) : Buffer.concat([Buffer.from(`${text}\n`), bytes])
+}
+
+/** What was said, and by whom: its signature was verified. */
+export interface Opened { header: Header; body: unknown; bytes: Buffer; proof: Proof }
 
 export class EnvelopeError extends Error {
   constructor(message: string) {
@@ -63,17 +84,19 @@ export class EnvelopeError extends Error {
   }
 }
 
-export function open(text: string, expect: {
+export function open(sealed: Buffer, expect: {
   from: number
   to: number
   call: string
   response: boolean
   request?: string
   identity: KeyObject
-}): { header: Header; body: unknown; proof: Proof } {
+}): Opened {
+  const end = sealed.indexOf(0x0a)
+  const bytes = end === -1 ? Buffer.alloc(0) : sealed.subarray(end + 1)
   let raw: unknown
   try {
-    raw = JSON.parse(text)
+    raw = JSON.parse(sealed.toString('utf8', 0, end === -1 ? sealed.length : end))
   } catch {
     throw new EnvelopeError('is not JSON')
   }
@@ -83,10 +106,11 @@ export function open(text: string, expect: {
   if (header.from !== expect.from || header.to !== expect.to) throw new EnvelopeError('names another sender or receiver')
   if (header.call !== expect.call || header.response !== expect.response) throw new EnvelopeError('belongs to another call')
   if (expect.request !== undefined && header.request !== expect.request) throw new EnvelopeError('answers another request')
-  const payload_hash = sha256hex(payload)
+  if (payload.includes('\n')) throw new EnvelopeError('carries a payload of several lines')
+  const payload_hash = hashOf(payload, bytes)
   if (!verifyBytes(expect.identity, bytesToSign(header, payload_hash), signature)) throw new EnvelopeError('is not signed by its sender')
   try {
-    return { header, body: JSON.parse(payload) as unknown, proof: { header, payload_hash, signature } }
+    return { header, body: JSON.parse(payload) as unknown, bytes, proof: { header, payload_hash, signature } }
   } catch {
     throw new EnvelopeError('carries a payload that is not JSON')
   }

@@ -94,6 +94,11 @@ export class Refusal extends Error {
   }
 }
 
+/** The same of a step that a node has written down: it counts as signed from here on, whatever is refused. */
+export const onceEntered = (error: unknown): unknown => (
+  error instanceof Refusal ? new Refusal(error.code, error.message, { ...error.detail, entered: true }) : error
+)
+
 export const isCode = (text: unknown): text is Code => typeof text === 'string' && Object.hasOwn(CODES, text)
 
 export function errorAnswer(error: unknown): { status: number; body: Record<string, unknown> } {

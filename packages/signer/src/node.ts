@@ -55,7 +55,7 @@ export async function startNode(
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
   const catchUp = new CatchUp({ config, store, peers, log })
-  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp }
+  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp, log }
   const parts: Parts = {
     config, environment, log, store, registry, vault, peers, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
@@ -64,19 +64,19 @@ export async function startNode(
     refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),
     restoring: () => store.state.restoring || store.state.recovering,
   }
-  new Participant({ ...signing, log }).listen()
+  new Participant(signing).listen()
 
   const prints = printsOf({
     own: { node: config.node, certificate: config.tlsCertificate, identity: readFileSync(join(config.home, 'identity.pub'), 'utf8') },
     peers: config.peerList.map((peer) => ({ ...peer, identity: peer.identity.export({ type: 'spki', format: 'pem' }) as string })),
     platform: config.platform_certificate,
   })
-  const server = openServer(config, {
+  const { server, channels } = openServer(config, {
     hello: () => ({ node: config.node, mode: config.mode, clock: environment.now(), prints }),
     platform: (method, path, text) => platformCall(parts, method, path, text),
-    peer: async (node, path, text) => {
+    peer: async (node, path, sealed) => {
       if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
-      return peers.receive(node, path, text)
+      return peers.receive(node, path, sealed)
     },
   }, log)
   const operator: Server = openOperator(parts)
@@ -113,9 +113,11 @@ export async function startNode(
       const closed = Promise.all([server, operator].map((each) => new Promise<void>((resolve) => { each.close(() => { resolve() }) })))
       // Requests under way get a moment, idle connections none.
       server.closeIdleConnections()
+      channels.closeIdle()
       operator.closeIdleConnections()
       const cut = setTimeout(() => {
         server.closeAllConnections()
+        channels.closeAll()
         operator.closeAllConnections()
       }, 2000)
       await closed

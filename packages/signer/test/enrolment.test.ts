@@ -57,7 +57,7 @@ test('also where their answers come in the same moment', async () => {
       handle: (call: string, handler: PeerHandler) => void handlers.set(`${node} ${call}`, handler),
       // Every answer that is ready is heard at once.
       call: async (to: number, call: string, body: unknown) => {
-        const answer = await handlers.get(`${to} ${call}`)!(node, body, {} as Header)
+        const answer = await handlers.get(`${to} ${call}`)!(node, body, {} as Header, Buffer.alloc(0))
         await (moment ??= new Promise((resolve) => setImmediate(() => {
           moment = undefined
           resolve()

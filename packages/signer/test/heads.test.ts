@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { generateKeyPairSync, randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -32,9 +32,9 @@ class Trio {
     const peers = new Peers(config as unknown as Parts[0], store, { random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, (peer) => ({
       peer,
       close: () => {},
-      post: async (path, text) => {
+      post: async (path, sealed) => {
         if (path === '/peer/test') await this.hold(node, peer.node)
-        return (await this.nodes.get(peer.node)!.peers.receive(node, path, text)).text
+        return this.nodes.get(peer.node)!.peers.receive(node, path, sealed)
       },
     }))
     peers.handle('/peer/test', async () => ({}))
@@ -112,6 +112,42 @@ test('what only pings told holds after a restart, also where nobody else is ther
   for (let count = 0; count < 3; count++) grow(rolledBack)
   await assert.rejects(send(rolledBack, 2), { code: 'HEAD_WENT_BACK' })
   await assert.rejects(send(again, 1), { code: 'HEAD_WENT_BACK' })
+})
+
+test('a node that was compared while the third was away is compared with its word once it is back, also where nothing grew', async () => {
+  const trio = new Trio()
+  const path = (node: number) => join(folder, `quiet-${node}.sqlite`)
+  const open = (node: number) => trio.start(node, new Store(path(node), () => 1))
+  const shut = (node: Node) => {
+    stores.splice(stores.indexOf(node.store), 1)
+    node.store.close()
+  }
+  const before = [open(1), open(2), open(3)]
+  for (const node of before) grow(node)
+  for (let count = 0; count < 3; count++) await tick(before)
+  for (const node of before) shut(node)
+  copyFileSync(path(1), path(4))
+
+  const [first, second] = [open(1), open(2)]
+  trio.nodes.delete(3)
+  for (let count = 0; count < 3; count++) await tick([first, second])
+  const all = [first, second, open(3)]
+  for (let count = 0; count < 6; count++) await tick(all)
+  for (const [at, { peers }] of all.entries()) assert.deepEqual(peers.nodes.map((node) => peers.isQuiet(node)), [true, true], `node ${at + 1}`)
+
+  // Node 3 alone is shown what the first writes now; the first then goes back to what the second knows.
+  trio.nodes.delete(2)
+  grow(first)
+  await tick([first, all[2]!])
+  for (const node of all) shut(node)
+  const rolledBack = trio.start(1, new Store(path(4), () => 1))
+  const witness = open(2)
+  trio.nodes.delete(3)
+  for (let count = 0; count < 3; count++) await tick([rolledBack, witness])
+  assert.deepEqual(witness.alerts, [], 'the second cannot know')
+  const third = open(3)
+  for (let count = 0; count < 3; count++) await tick([witness, third])
+  assert.deepEqual(witness.alerts, ["a peer's record went back"])
 })
 
 test('a stop writes down what was heard last; a kept head that its node did not sign counts for nothing', async () => {

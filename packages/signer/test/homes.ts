@@ -1,10 +1,10 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
-import { createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { freePorts } from '../../../test/free-ports.ts'
 import { loadConfig } from '../src/config.ts'
 import { realEnvironment } from '../src/environment.ts'
 import { openLog } from '../src/log.ts'
@@ -24,15 +24,7 @@ const NODES = [1, 2, 3] as const
 // oxlint-disable-next-line typescript/no-explicit-any -- each test changes what it likes
 export type HomeConfig = any
 
-export async function freePorts(count: number): Promise<number[]> {
-  const servers = await Promise.all(Array.from({ length: count }, () => new Promise<ReturnType<typeof createServer>>((resolve) => {
-    const server = createServer()
-    server.listen(0, '127.0.0.1', () => { resolve(server) })
-  })))
-  const ports = servers.map((server) => (server.address() as AddressInfo).port)
-  await Promise.all(servers.map((server) => new Promise((resolve) => { server.close(resolve) })))
-  return ports
-}
+export { freePorts }
 
 export function editConfigs(parent: string, edit: (config: HomeConfig) => void): void {
   for (const node of NODES) {

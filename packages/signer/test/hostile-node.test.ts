@@ -8,7 +8,12 @@ import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custod
 import { hex, sha256hex, signBytes } from '../src/canonical.ts'
 import { bindingBytes } from '../src/enrolment/sub-accounts.ts'
 import { Store } from '../src/store/index.ts'
-import { NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
+import { Attached, NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
+import { loadConfig } from '../src/config.ts'
+import { withRounds } from '../src/signing/rounds.ts'
+import { writeFrame } from '../src/transport/channel.ts'
+import { Link } from '../src/transport/client.ts'
+import { takesCalls } from './channels.ts'
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 /** Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2 is honest. */
@@ -35,20 +40,23 @@ before(async () => {
   store = new Store(join(home, 'record.sqlite'), () => Date.now())
   const boot = randomUUID()
   const header = (to: number, call: string, more: Partial<Header>): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to, height: store.record.height, head: store.record.head, generation: 0, boot, ...more })
-  server = createServer({ ...credentials, ca: config.peers.map((peer: Json) => peer.certificate), requestCert: true }, (request, response) => {
-    let text = ''
-    request.setEncoding('utf8').on('data', (chunk: string) => { text += chunk })
-    request.on('end', () => {
-      const heard = JSON.parse(text) as Json
-      const body = JSON.parse(heard.payload) as Json
-      const answer = request.url === '/peer/hash' ? { hash: store.record.hashAt(body.height) } : request.url === '/peer/nonce' ? { nonce: null } : {}
-      response.end(seal(identity, header(heard.header.from, request.url!, { request: heard.header.request, response: true, status: 200 }), answer))
-    })
+  server = createServer({ ...credentials, ca: config.peers.map((peer: Json) => peer.certificate), requestCert: true })
+  takesCalls(server, ({ path: call, sealed }, stream) => {
+    const heard = JSON.parse(sealed.toString()) as Json
+    const body = JSON.parse(heard.payload) as Json
+    const answer = call === '/peer/hash' ? { hash: store.record.hashAt(body.height) } : call === '/peer/nonce' ? { nonce: null } : {}
+    writeFrame(stream, seal(identity, header(heard.header.from, call, { request: heard.header.request, response: true, status: 200 }), answer))
   })
   await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve) })
   say = async (call, body, binding = NO_BINDING) => {
-    const answer = await house.send(2, 'POST', call, seal(identity, header(2, call, binding), body), credentials)
-    return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
+    const link = new Link(loadConfig(home), loadConfig(home).peerList.find(({ node }) => node === 2)!)
+    try {
+      const [text = ''] = String(await link.post(call, seal(identity, header(2, call, binding), body), 20_000, 1e6)).split('\n')
+      const answer = JSON.parse(text) as Json
+      return answer.payload ? JSON.parse(answer.payload) : answer
+    } finally {
+      link.close()
+    }
   }
 })
 after(async () => {
@@ -89,15 +97,29 @@ test('an open session serves its own round and digest only; rubbish ends it and 
   const fresh = randomBytes(32).toString('hex')
   const opened = await say('/peer/sign/open', { order: { workspace: workspace.name, purpose: pay(request), unsigned: good }, fresh, epoch: 0 }, bindingOf(good))
   assert.match(opened.fresh, /^[0-9a-f]{64}$/)
+  // Its own first round comes with that: by then the step is on its record.
+  assert.equal(opened.messages.length, 1)
   const { sessionIds } = await import('../src/signing/items.ts')
   const { hashOfUnsigned } = await import('../src/policy/order.ts')
-  const session = hex(sessionIds({ key: workspace.set.key_id, epoch: 0, participants: [1, 2], fresh: [fresh, opened.fresh], unsigned: hashOfUnsigned(good) }, 1)[0]!)
-  const round = (binding: Binding, messages: string[][] = [['AAAA']]) => say('/peer/sign/round', { batch: 0, messages, done: false }, binding)
+  const sessionOf = (theirs: string, mine: string) => hex(sessionIds({ key: workspace.set.key_id, epoch: 0, participants: [1, 2], fresh: [mine, theirs], unsigned: hashOfUnsigned(good) }, 1)[0]!)
+  const session = sessionOf(opened.fresh, fresh)
+  const round = (binding: Binding, said: unknown = withRounds({ batch: 0 }, [[[Buffer.from('rubbish')]]])) => say('/peer/sign/round', said, binding)
   assert.equal((await round(bindingOf(good, { session: sha256hex('no'), round: 1 }))).error, 'SESSION_ABORTED')
-  const first = await round(bindingOf(good, { session, round: 1 }))
-  assert.equal(first.messages.length, 1)
+  assert.equal((await round(bindingOf(good, { session, round: 1 }))).error, 'SESSION_ABORTED')
   assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
-  assert.equal((await round(bindingOf(good, { session, round: 2 }))).error, 'SESSION_ABORTED')
+  // A round that is not the next, of another batch, of another digest, or whose lengths are not those of its bytes, each ends a session.
+  const wrong: [Partial<Binding>, unknown?][] = [
+    [{ round: 2 }], [{ round: 0 }], [{ digest: sha256hex('x') }], [{ participants: [1, 3] }], [{}, withRounds({ batch: 1 }, [[[Buffer.from('x')]]])],
+    [{}, new Attached({ batch: 0, messages: [[[9]]] }, Buffer.from('short'))], [{}, new Attached({ batch: 0, messages: [[[1]]] }, Buffer.from('long'))],
+  ]
+  for (const [more, said] of wrong) {
+    const mine = randomBytes(32).toString('hex')
+    const again = await say('/peer/sign/open', { order: { workspace: workspace.name, purpose: pay(request), unsigned: good }, fresh: mine, epoch: 0 }, bindingOf(good))
+    const name = sessionOf(again.fresh, mine)
+    assert.equal((await round(bindingOf(good, { session: name, round: 1, ...more }), said)).error, 'SESSION_ABORTED')
+    const dead = await round(bindingOf(good, { session: name, round: 1 }))
+    assert.deepEqual([dead.error, dead.message], ['SESSION_ABORTED', 'No such session is open'])
+  }
   assert.deepEqual((await house.get(2, '/status')).body.bans, [])
   // Round 1 was entered: another transaction for the request is refused now, the same one is opened again.
   assert.equal((await open(pay(request), eth(path, { value: ONE, nonce: 0, to: SINK_ETH, maxFeePerGas: 3_000_000_000n }))).error, undefined)
@@ -132,4 +154,21 @@ test('keys, certificates and refreshes are not had by asking', async () => {
   const request = await transfer(caller, { asset: 'ETH', amount: 3, destination_address: SINK_ETH })
   const { status, body } = await workspace.sign(pay(request), eth(path, { value: 3n * ONE, nonce: 1 }), [2, 3])
   assert.equal(status, 200, JSON.stringify(body))
+})
+
+test('when the partner has said its first round, its step is on disk: it is killed at once and remembers', async () => {
+  const request = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })
+  const unsigned = eth(path, { value: ONE, nonce: 2 })
+  const opened = await open(pay(request), unsigned)
+  assert.equal(opened.messages.length, 1, JSON.stringify(opened))
+  await house.kill(2)
+  const theirs = new Store(join(house.peers.nodes[1]!.home, 'record.sqlite'), () => Date.now())
+  try {
+    const { hashOfUnsigned } = await import('../src/policy/order.ts')
+    const steps = [...theirs.state.stepAt.values()].filter((step) => step.unsigned_hash === hashOfUnsigned(unsigned))
+    assert.equal(steps.length, 1)
+    assert.equal(steps[0]!.signed, null)
+  } finally {
+    theirs.close()
+  }
 })

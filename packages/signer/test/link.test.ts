@@ -1,28 +1,31 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import type { ServerResponse } from 'node:http'
 import { createServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { TLSSocket } from 'node:tls'
 import { ThresholdError } from '@custody/threshold'
 import { loadConfig, type Config, type Peer } from '../src/config.ts'
 import { realEnvironment } from '../src/environment.ts'
 import { setup } from '../src/setup.ts'
 import { gravest } from '../src/sessions/batch.ts'
 import { Store } from '../src/store/index.ts'
+import { callOf, FrameReader, writeFrame } from '../src/transport/channel.ts'
 import { Link } from '../src/transport/client.ts'
 import { Peers } from '../src/transport/peers.ts'
+import { takesCalls } from './channels.ts'
 
 const home = mkdtempSync(join(tmpdir(), 'signer-link-'))
 before(async () => { await setup({ home, ports: [40_001, 40_002, 40_003], mode: 'local' }) })
 after(() => { rmSync(home, { recursive: true, force: true }) })
 
-/** Node 2 as it lies to node 1: `lie` gets the answer to fill. */
-async function lying(lie: (response: ServerResponse) => void): Promise<{ config: Config; peer: Peer; close: () => void }> {
+/** Node 2 as it lies to node 1: `lie` gets the connection on which a call was heard. */
+async function lying(lie: (stream: TLSSocket) => void): Promise<{ config: Config; peer: Peer; close: () => void }> {
   const read = (name: string) => readFileSync(join(home, 'node-2', name), 'utf8')
-  const server = createServer({ key: read('tls.key'), cert: read('tls.crt') }, (_request, response) => { lie(response) })
+  const server = takesCalls(createServer({ key: read('tls.key'), cert: read('tls.crt') }), (_call, stream) => { lie(stream) })
   await new Promise<void>((resolve) => { server.listen(0, '127.0.0.1', resolve) })
   const loaded = loadConfig(join(home, 'node-1'))
   const peerList = loaded.peerList.map((each) => (each.node === 2 ? { ...each, port: (server.address() as AddressInfo).port } : each))
@@ -32,35 +35,44 @@ async function lying(lie: (response: ServerResponse) => void): Promise<{ config:
   }
   return { config: { ...loaded, peerList }, peer: peerList.find(({ node }) => node === 2)!, close }
 }
+const lengthOf = (length: number): Buffer => {
+  const head = Buffer.alloc(4)
+  head.writeUInt32BE(length)
+  return head
+}
+const HELLO = Buffer.from('{}')
 
-/** Bytes without end, as fast as they are taken. */
-function flood(): { lie: (response: ServerResponse) => void; sent: () => number } {
+/** Bytes without end, as fast as they are taken, in an answer that is announced to be of `length`. */
+function flood(length: number): { lie: (stream: TLSSocket) => void; sent: () => number } {
   let sent = 0
-  const lie = (response: ServerResponse): void => {
+  const lie = (stream: TLSSocket): void => {
+    stream.write(lengthOf(length))
     const more = (): void => {
-      while (!response.destroyed && response.write(Buffer.alloc(16_384))) sent += 16_384
+      while (!stream.destroyed && stream.write(Buffer.alloc(16_384))) sent += 16_384
     }
-    response.on('drain', more)
+    stream.on('drain', more)
     more()
   }
   return { lie, sent: () => sent }
 }
 
 test('attack: a peer whose answer never ends is cut off while it is read', async () => {
-  const { lie, sent } = flood()
-  const { config, peer, close } = await lying(lie)
-  const link = new Link(config, peer)
-  try {
-    await assert.rejects(link.post('/peer/ping', '{}', 20_000, 1_000_000), /answered with more than 1000000 bytes/)
-    assert.ok(sent() < 50_000_000, `${sent()} bytes were taken`)
-  } finally {
-    link.close()
-    close()
+  for (const [length, why] of [[0xffff_ffff, /answered with more than 1000000 bytes/], [900_000, /answered with more than one frame/]] as const) {
+    const { lie, sent } = flood(length)
+    const { config, peer, close } = await lying(lie)
+    const link = new Link(config, peer)
+    try {
+      await assert.rejects(link.post('/peer/ping', HELLO, 20_000, 1_000_000), why)
+      assert.ok(sent() < 50_000_000, `${sent()} bytes were taken`)
+    } finally {
+      link.close()
+      close()
+    }
   }
 })
 
 test('attack: a call whose answer is short takes no more than that from any peer', async () => {
-  const { lie, sent } = flood()
+  const { lie, sent } = flood(0xffff_ffff)
   const { config, close } = await lying(lie)
   const store = new Store(join(home, 'flood.sqlite'), () => 1)
   const peers = new Peers(config, store, realEnvironment, () => {})
@@ -79,17 +91,87 @@ test('attack: a call whose answer is short takes no more than that from any peer
 })
 
 test('attack: a peer that drips its answer byte by byte is cut off when the time is up', async () => {
-  const { config, peer, close } = await lying((response) => {
-    const timer = setInterval(() => { response.write('0') }, 5)
-    response.on('close', () => { clearInterval(timer) })
+  const { config, peer, close } = await lying((stream) => {
+    stream.write(lengthOf(100_000))
+    const timer = setInterval(() => { stream.write('0') }, 5)
+    stream.on('close', () => { clearInterval(timer) })
   })
   const link = new Link(config, peer)
   try {
-    await assert.rejects(link.post('/peer/ping', '{}', 200, 1_000_000), /did not answer within 200 ms/)
+    await assert.rejects(link.post('/peer/ping', HELLO, 200, 1_000_000), /did not answer within 200 ms/)
   } finally {
     link.close()
     close()
   }
+})
+
+test('attack: what a peer says unasked is no answer to the next call', async () => {
+  const said = Buffer.from('early')
+  const { config, peer, close } = await lying((stream) => {
+    writeFrame(stream, Buffer.from('right'))
+    setTimeout(() => { writeFrame(stream, said) }, 20)
+  })
+  const link = new Link(config, peer)
+  try {
+    assert.equal(String(await link.post('/peer/ping', HELLO, 2000, 1_000_000)), 'right')
+    await sleep(100)
+    // The connection is gone; the next call has one of its own.
+    assert.equal(String(await link.post('/peer/ping', HELLO, 2000, 1_000_000)), 'right')
+  } finally {
+    link.close()
+    close()
+  }
+})
+
+test('a lost connection fails its own call alone, and the next call has a new one', async () => {
+  let heard = 0
+  const { config, peer, close } = await lying((stream) => {
+    if (++heard === 1) stream.destroy()
+    else setTimeout(() => { writeFrame(stream, Buffer.from(`answer ${heard}`)) }, 5)
+  })
+  const link = new Link(config, peer)
+  try {
+    await assert.rejects(link.post('/peer/ping', HELLO, 2000, 1000), /closed|reset/)
+    assert.equal(String(await link.post('/peer/ping', HELLO, 2000, 1000)), 'answer 2')
+  } finally {
+    link.close()
+    close()
+  }
+})
+
+test('more calls at once than connections: the rest wait their turn, within their own time', async () => {
+  const held: TLSSocket[] = []
+  let isFree = false
+  const answer = (stream: TLSSocket): void => { writeFrame(stream, Buffer.from('done')) }
+  const { config, peer, close } = await lying((stream) => {
+    if (isFree) answer(stream)
+    else held.push(stream)
+  })
+  const link = new Link(config, peer)
+  try {
+    const calls = Array.from({ length: 70 }, (_, at) => link.post('/peer/ping', HELLO, at < 66 ? 60_000 : 1, 1000))
+    const ends = Promise.allSettled(calls)
+    while (held.length < 64) await sleep(10)
+    await sleep(100)
+    assert.equal(held.length, 64)
+    isFree = true
+    held.forEach(answer)
+    assert.deepEqual((await ends).map(({ status }) => status === 'fulfilled'), Array.from({ length: 70 }, (_, at) => at < 66))
+  } finally {
+    link.close()
+    close()
+  }
+})
+
+test('frames are cut wherever the stream was', () => {
+  const reader = new FrameReader()
+  const whole = Buffer.concat([lengthOf(5), Buffer.from('hello')])
+  for (const byte of whole.subarray(0, -1)) assert.equal(reader.push(Buffer.from([byte]), 5), null)
+  assert.equal(String(reader.push(whole.subarray(-1), 5)), 'hello')
+  assert.equal(String(reader.push(lengthOf(0), 5)), '')
+  assert.throws(() => reader.push(lengthOf(6), 5), /more than 5 bytes/)
+  assert.throws(() => new FrameReader().push(Buffer.concat([whole, Buffer.from('x')]), 5), /more than one frame/)
+  for (const short of [Buffer.alloc(0), Buffer.alloc(1), Buffer.from([0, 9, 1])]) assert.throws(() => callOf(short), /without a name/)
 })
 
 test('attack: a cheat in one input hides behind garbage in another — the cheat is what counts', () => {

@@ -129,7 +129,7 @@ test('a hostile node cannot make another sign, nor speak for a third, nor go bac
   const boot = randomUUID()
   const header = (call: string, more: Partial<Header> = {}): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to: 2, height, head, generation: 0, boot, ...more })
   const say = async (call: string, body: unknown, more: Partial<Header> = {}, key = identity) => {
-    const answer = await house.send(2, 'POST', call, seal(key, header(call, more), body), credentials)
+    const answer = await house.send(2, 'POST', call, String(seal(key, header(call, more), body)), credentials)
     return answer.body.payload ? JSON.parse(answer.body.payload) : answer.body
   }
   // Node 2 asks back for the hash of the record it knows; nobody answers for node 1, so its word stands for nothing.

@@ -24,8 +24,11 @@ export function derivePublicKey(
   }
 }
 
-/** The addon would turn a fraction or a negative number into another index without a word. */
-function checkedPath(path: readonly number[]): number[] {
+/**
+ * The addon would turn a fraction or a negative number into another index without a word.
+ * @throws {ThresholdError} BAD_ARGUMENT
+ */
+export function checkedPath(path: readonly number[]): number[] {
   for (const index of path) {
     if (!Number.isInteger(index) || index < 0 || index > 0x7fffffff) {
       throw new ThresholdError('BAD_ARGUMENT', 'path index is not in 0..2^31-1: only non-hardened children exist')

@@ -1,4 +1,4 @@
-import { derivePublicKey } from './derive.ts'
+import { checkedPath, derivePublicKey } from './derive.ts'
 import { fromNative, ThresholdError } from './errors.ts'
 import { addon } from './native.ts'
 import type { NativeSession, NativeStep } from './native.ts'
@@ -114,7 +114,9 @@ export function startSign(o: SignOptions): Session<SignResult> {
   checkKey(o.key)
   const vault = nativeVault(o.vault)
   const message = Uint8Array.from(o.message)
-  const publicKey = derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
+  // Only for the check; it also refuses a path that the addon would read as another.
+  const publicKey = o.isVerifiedByCaller === true ? null : derivePublicKey(o.key.curve, o.key.publicKey, o.key.chainCode, o.path)
+  if (!publicKey) checkedPath(o.path)
   return new NativeBackedSession(
     () => addon.startSign(vault, o.key, o.sessionId, o.participants, o.path, message),
     (step) => {
@@ -123,7 +125,7 @@ export function startSign(o: SignOptions): Session<SignResult> {
         signature: step.signature.signature,
         recoveryId: step.signature.recoveryId ?? null,
       }
-      if (o.isVerifiedByCaller !== true && !verifySignature(o.key.curve, publicKey, message, result)) {
+      if (publicKey && !verifySignature(o.key.curve, publicKey, message, result)) {
         throw new ThresholdError('ABORT', 'the finished signature does not verify')
       }
       return result

@@ -1,13 +1,19 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { getAddress, isAddress } from 'viem/utils'
-import { publicKeyToAddress } from 'viem/accounts'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
 
 /** EIP-55 address of a compressed secp256k1 key. */
 export function address(_network: Network, publicKey: Uint8Array): string {
-  const uncompressed = secp256k1.Point.fromBytes(publicKey).toHex(false)
-  return publicKeyToAddress(`0x${uncompressed}`)
+  const [, ...point] = secp256k1.Point.fromBytes(publicKey).toBytes(false)
+  return checksummed(bytesToHex(keccak_256(Uint8Array.from(point)).subarray(12)))
+}
+
+/** EIP-55 of 40 lower-case digits: a letter is a capital where its digit of the text's hash is 8 or more. */
+function checksummed(digits: string): `0x${string}` {
+  const hash = bytesToHex(keccak_256(utf8ToBytes(digits)))
+  return `0x${[...digits].map((digit, at) => (Number.parseInt(hash[at] as string, 16) >= 8 ? digit.toUpperCase() : digit)).join('')}`
 }
 
 const LOWER = /^0x[0-9a-f]{40}$/
@@ -21,17 +27,17 @@ export function validate(_network: Network, text: string, addressTag?: string | 
   const refused = refusedTag(addressTag)
   if (refused) return refused
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) return { valid: false, reason: 'must be 0x followed by 40 hexadecimal digits' }
-  if (!LOWER.test(text) && !UPPER.test(text) && !isAddress(text, { strict: true })) {
+  if (!LOWER.test(text) && !UPPER.test(text) && text !== checksummed(text.slice(2).toLowerCase())) {
     return { valid: false, reason: 'EIP-55 checksum does not match: a character may be mistyped' }
   }
   if (/^0x0{40}$/.test(text)) return { valid: false, reason: 'the zero address cannot receive transfers' }
-  return { valid: true, address: getAddress(text.toLowerCase()), address_tag: null }
+  return { valid: true, address: checksummed(text.slice(2).toLowerCase()), address_tag: null }
 }
 
 /** EIP-55 spelling of any 20-byte hex address. */
 export function canonical(text: string): `0x${string}` {
   if (!/^0x[0-9a-fA-F]{40}$/.test(text)) throw new ChainError('ADDRESS', 'is not an EVM address')
-  return getAddress(text.toLowerCase())
+  return checksummed(text.slice(2).toLowerCase())
 }
 
 /** Addresses are compared without regard to their checksum's capitals. */

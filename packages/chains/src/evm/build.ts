@@ -1,7 +1,6 @@
-import type { Hex, TransactionSerializable } from 'viem'
-import { serializeTransaction } from 'viem/utils'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
+import { write, type Envelope, type Hex } from './envelope.ts'
 import { TRANSFER_SELECTOR } from './transaction.ts'
 
 export const NATIVE_GAS = 21_000n
@@ -31,16 +30,16 @@ export function buildTransfer(
   const token = o.asset.type === 'token'
   const body = {
     chainId: network.chain_id,
-    nonce: Number(o.nonce),
+    nonce: o.nonce,
     gas: o.gas,
     to: canonical(token ? (o.asset.contract_address as string) : o.to),
     value: token ? 0n : o.amount,
     ...(token ? { data: transferData(o.to, o.amount) } : {}),
   }
-  const transaction: TransactionSerializable = o.fee.legacy
+  const transaction: Envelope = o.fee.legacy
     ? { ...body, type: 'legacy', gasPrice: o.fee.maxFeePerGas }
     : { ...body, type: 'eip1559', maxFeePerGas: o.fee.maxFeePerGas, maxPriorityFeePerGas: o.fee.maxPriorityFeePerGas }
-  return { network: network.code, bytes: serializeTransaction(transaction).slice(2), inputs: [{ path: o.path }] }
+  return { network: network.code, bytes: write(transaction).slice(2), inputs: [{ path: o.path }] }
 }
 
 /** Native coin that an address needs for one transaction, with head-room for a rising base fee (wei). */

@@ -5,10 +5,9 @@ import {
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
+import { bloomOf, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
 
-/** keccak256("Transfer(address,address,uint256)") */
-const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const BALANCE_OF = '0x70a08231'
 /** Of ten blocks, the reward percentile that each level pays. */
 const PERCENTILES = { low: 25, medium: 50, high: 75 } as const
@@ -24,14 +23,17 @@ const L1_HEADROOM_PERCENT = 150n
 const LEGACY_MEDIUM_PERCENT = 110n
 const LEGACY_HIGH_PERCENT = 125n
 const METHOD_NOT_FOUND = -32601
+/** How endpoints say that they do not serve a method, or not by a block's hash (JSON-RPC 2.0, EIP-1474). */
+const NOT_SERVED: readonly number[] = [METHOD_NOT_FOUND, -32602, -32004]
 const EXECUTION_REVERTED = 3
 
 interface RpcBlock {
-  number: string; hash: string; parentHash: string; transactions: { hash: string; from: string; to: string | null; value: string }[]
+  number: string; hash: string; parentHash: string; logsBloom?: string
+  transactions: { hash: string; from: string; to: string | null; value: string }[]
 }
 interface RpcReceipt {
   status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string | null;
-  logs?: RpcLog[]
+  logs?: RpcLog[]; logsBloom?: string
 }
 interface RpcLog {
   address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean
@@ -87,14 +89,11 @@ export class EvmClient implements ChainClient {
       this.#assets.filter((asset) => asset.type === 'token').map((asset) => [(asset.contract_address as string).toLowerCase(), asset])
     )
     if (tokens.size > 0 && block.transactions.length > 0) {
-      // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
-      const logs = await this.#call<RpcLog[]>('eth_getLogs', [
-        { blockHash: block.hash, address: [...tokens.keys()], topics: [TRANSFER_TOPIC] }
-      ])
+      const logs = await this.#tokenLogs(block, [...tokens.keys()])
       const callers = new Map(block.transactions.map(({ hash, from }) => [hash, from]))
       for (const log of logs) {
         const asset = tokens.get(log.address.toLowerCase())
-        if (!asset || log.removed || log.blockHash !== block.hash || log.topics.length !== 3 || log.data.length !== 66) continue
+        if (!asset || log.removed || log.topics.length !== 3 || log.data.length !== 66) continue
         const amount = BigInt(log.data)
         if (amount === 0n) continue
         const party = (at: number) => `0x${(log.topics[at] as string).slice(26)}`
@@ -107,9 +106,52 @@ export class EvmClient implements ChainClient {
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
   }
 
+  /**
+   * The Transfer logs of some contracts in a block. An endpoint that knows a block and not yet its logs may answer none, without an
+   * error, and nobody would ever see the deposit. So where a contract tells of nothing and the block's bloom says that it may, all
+   * receipts of the block are asked for.
+   * @throws RpcUnavailable where they do not tell either what the bloom says
+   */
+  async #tokenLogs(block: RpcBlock, contracts: readonly string[]): Promise<RpcLog[]> {
+    // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
+    const logs = await this.#call<RpcLog[]>('eth_getLogs', [{ blockHash: block.hash, address: contracts, topics: [TRANSFER_TOPIC] }])
+    const isOther = ({ blockHash }: { blockHash: string }) => blockHash !== block.hash
+    if (logs.some((log) => !log.removed && isOther(log))) {
+      throw new RpcUnavailable(`${this.network.code}: eth_getLogs answered logs of another block than ${block.hash}`)
+    }
+    const telling = new Set(logs.map(({ address }) => address.toLowerCase()))
+    const silent = contracts.filter((contract) => !telling.has(contract) && mayTellOfTransfer(block.logsBloom, contract))
+    if (silent.length === 0) return logs
+    const receipts = await this.#receipts(block.hash)
+    if (receipts === null) return logs
+    const told = receipts.flatMap((receipt) => receipt.logs ?? [])
+    const bloom = bloomOf(told)
+    const leftOut = silent.find((contract) => !mayTellOfTransfer(bloom, contract))
+    if (receipts.some(isOther) || told.some(isOther) || leftOut !== undefined) {
+      throw new RpcUnavailable(`${this.network.code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`)
+    }
+    return told.filter(({ address, topics }) => contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC)
+  }
+
+  /** All receipts of a block; null where the endpoint does not serve them. */
+  async #receipts(blockHash: string): Promise<RpcReceipt[] | null> {
+    try {
+      const receipts = await this.#call<RpcReceipt[] | null>('eth_getBlockReceipts', [blockHash])
+      if (!Array.isArray(receipts)) throw new RpcUnavailable(`${this.network.code}: eth_getBlockReceipts does not know ${blockHash}`)
+      return receipts
+    } catch (error) {
+      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return null
+      throw error
+    }
+  }
+
+  /** @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of: not paid cannot be told from not shown */
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
     const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
     if (receipt) {
+      if (expected !== undefined && leavesOut(receipt, expected.asset.contract_address as string)) {
+        throw new RpcUnavailable(`${this.network.code}: the receipt of ${hash} is without the logs that its bloom tells of`)
+      }
       const fee = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee ?? '0x0')
       return {
         state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash,
@@ -230,6 +272,11 @@ function paid(
     get sender() { return canonical(from) },
     get senders() { return sendersOf(senders.map((each) => each && canonical(each))) },
   }
+}
+
+/** Whether a receipt has no log of a contract, and its bloom says that there is one of a transfer. */
+function leavesOut({ logs = [], logsBloom }: RpcReceipt, contract: string): boolean {
+  return mayTellOfTransfer(logsBloom, contract) && !logs.some(({ address }) => address.toLowerCase() === contract.toLowerCase())
 }
 
 /** Whether the token's own Transfer event says that something went from one address to the other. */

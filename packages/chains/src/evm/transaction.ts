@@ -1,5 +1,6 @@
-import type { Hex, TransactionSerializable } from 'viem'
-import { bytesToHex, hexToBytes, keccak256, parseTransaction, serializeTransaction } from 'viem/utils'
+import { keccak_256 } from '@noble/hashes/sha3.js'
+import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { readOnce } from '../read-once.ts'
 import { recoverableSignature } from '../recoverable.ts'
 import { onlyPath } from '../shapes.ts'
 import {
@@ -7,6 +8,7 @@ import {
   type SigningItem, type UnsignedTransaction,
 } from '../types.ts'
 import { address, canonical } from './address.ts'
+import { read, typeOf, write, type Envelope, type Hex } from './envelope.ts'
 
 const GWEI_DECIMALS = 9
 /** transfer(address,uint256) */
@@ -17,28 +19,41 @@ function bytesOf(unsigned: UnsignedTransaction): Hex {
   return `0x${unsigned.bytes}`
 }
 
-function parse(network: Network, unsigned: UnsignedTransaction): TransactionSerializable & { gas: bigint; nonce: number } {
+type Parsed = Readonly<Envelope & { gas: bigint; nonce: bigint }>
+
+const parse = readOnce((network: Network, unsigned: UnsignedTransaction): Parsed => {
   const bytes = bytesOf(unsigned)
-  let transaction: TransactionSerializable
+  const type = typeOf(bytes)
+  if (type === 'refused') throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
+  let transaction: Envelope
   try {
-    transaction = parseTransaction(bytes) as TransactionSerializable
+    if (type === null) throw new Error('no type that is known')
+    transaction = read(bytes)
   } catch {
     throw new ChainError('TRANSACTION', 'is not an unsigned EVM transaction')
-  }
-  if (transaction.type !== 'eip1559' && transaction.type !== 'legacy') {
-    throw new ChainError('SHAPE', 'only transactions of type 0 and 2 are allowed')
   }
   if (network.legacy_gas_price && transaction.type !== 'legacy') {
     throw new ChainError('SHAPE', `${network.code} takes transactions of type 0 only`)
   }
-  if (transaction.accessList && transaction.accessList.length > 0) throw new ChainError('SHAPE', 'an access list is not allowed')
+  if (transaction.type === 'eip1559' && (transaction.accessList?.length ?? 0) > 0) {
+    throw new ChainError('SHAPE', 'an access list is not allowed')
+  }
   // EIP-155: without a chain id a signature would be valid on every network.
   if (transaction.chainId !== network.chain_id) {
     throw new ChainError('CHAIN_ID', `chain id ${String(transaction.chainId)} is not ${network.code}'s ${String(network.chain_id)}`)
   }
   if (transaction.r !== undefined || transaction.s !== undefined) throw new ChainError('TRANSACTION', 'carries a signature already')
-  if (serializeTransaction(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
-  return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0 }
+  if (written(transaction) !== bytes) throw new ChainError('ENCODING', 'does not re-encode to the same bytes')
+  return { ...transaction, gas: transaction.gas ?? 0n, nonce: transaction.nonce ?? 0n }
+})
+
+/** Null for what was read and cannot be written, such as a number that is too long. */
+function written(transaction: Envelope): Hex | null {
+  try {
+    return write(transaction)
+  } catch {
+    return null
+  }
 }
 
 /** See Family.decode. Native: empty data. Token: exactly 68 bytes of transfer(address,uint256) and value 0. */
@@ -80,7 +95,7 @@ export function decode(
     fee_max: transaction.gas * price,
     fee_rate: gwei(price),
     consumes: [`${from}:${transaction.nonce}`],
-    nonce: BigInt(transaction.nonce),
+    nonce: transaction.nonce,
     gas_limit: transaction.gas,
     max_fee_per_gas: price,
     vsize: null,
@@ -97,7 +112,7 @@ function gwei(wei: bigint): string {
 export function signing(network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt): SigningItem[] {
   parse(network, unsigned)
   const path = onlyPath(unsigned)
-  return [{ path, publicKey: publicKeyAt(path), message: keccak256(bytesOf(unsigned), 'bytes') }]
+  return [{ path, publicKey: publicKeyAt(path), message: keccak_256(hexToBytes(unsigned.bytes)) }]
 }
 
 /** Attaches r, s and yParity. Low-S (EIP-2) is demanded here, for some nodes accept high-S. */
@@ -107,10 +122,9 @@ export function assemble(
   const transaction = parse(network, unsigned)
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const { signature, recoveryId } = recoverableSignature(item, signatures)
-  const r = bytesToHex(signature.subarray(0, 32))
-  const s = bytesToHex(signature.subarray(32))
-  const raw = serializeTransaction(transaction, { r, s, yParity: recoveryId, v: BigInt(27 + recoveryId) })
-  return { network: network.code, raw: raw.slice(2), hash: keccak256(hexToBytes(raw)) }
+  const [r, s] = [signature.subarray(0, 32), signature.subarray(32)].map((half) => BigInt(`0x${bytesToHex(half)}`)) as [bigint, bigint]
+  const raw = write(transaction, { r, s, yParity: recoveryId }).slice(2)
+  return { network: network.code, raw, hash: `0x${bytesToHex(keccak_256(hexToBytes(raw)))}` }
 }
 
 /** Same account and nonce: only one can be mined. */
@@ -120,6 +134,5 @@ export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction)
 
 /** See {@link Family.renumber}. */
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
-  const transaction = { ...parseTransaction(bytesOf(unsigned)), nonce: Number(nonce) } as TransactionSerializable
-  return { ...unsigned, bytes: serializeTransaction(transaction).slice(2) }
+  return { ...unsigned, bytes: write({ ...read(bytesOf(unsigned)), nonce }).slice(2) }
 }

@@ -1,6 +1,7 @@
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
 import { isEd25519 } from '../ed25519.ts'
+import { readOnce } from '../read-once.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
@@ -11,13 +12,17 @@ import { parse, type Payment } from './message.ts'
 
 const SIGNATURE_BYTES = 64
 
+const parsed = readOnce((_network: Network, { bytes }: UnsignedTransaction): { payment: Payment; message: Uint8Array } => {
+  if (!/^(?:[0-9a-f]{2})+$/.test(bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
+  const message = hexToBytes(bytes)
+  return { payment: parse(message), message }
+})
+
 function read(
   network: Network, unsigned: UnsignedTransaction, publicKeyAt: PublicKeyAt
 ): { payment: Payment; signers: string[]; message: Uint8Array } {
-  if (!/^(?:[0-9a-f]{2})+$/.test(unsigned.bytes)) throw new ChainError('TRANSACTION', 'bytes must be lower-case hex without 0x')
   if (unsigned.change) throw new ChainError('SHAPE', 'a Solana transaction has no change')
-  const message = hexToBytes(unsigned.bytes)
-  const payment = parse(message)
+  const { payment, message } = parsed(network, unsigned)
   const signers = payment.sweep ? [payment.to, payment.from] : [payment.from]
   if (unsigned.inputs.length !== signers.length) {
     throw new ChainError('SHAPE', `the message has ${signers.length} signers, and ${unsigned.inputs.length} paths are given`)
@@ -88,7 +93,7 @@ export function assemble(
   const [first] = signatures as [SignatureBytes]
   return {
     network: network.code,
-    raw: bytesToHex(concatBytes(Uint8Array.of(items.length), ...signatures.map(({ signature }) => signature), hexToBytes(unsigned.bytes))),
+    raw: bytesToHex(concatBytes(Uint8Array.of(items.length), ...signatures.map(({ signature }) => signature), items[0]!.message)),
     hash: base58.encode(first.signature),
   }
 }

@@ -1,6 +1,6 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
+import { isSecp256k1 } from '../secp256k1.ts'
 import { onlyPath, shape } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
@@ -105,7 +105,7 @@ export function assemble(
   const [item] = signing(network, unsigned, publicKeyAt) as [SigningItem]
   const [part, more] = signatures
   if (!part || more || part.signature.length !== 64) throw new ChainError('SIGNATURE', 'exactly one 64-byte signature is needed')
-  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) {
+  if (!isSecp256k1(part.signature, item.message, item.publicKey)) {
     throw new ChainError('SIGNATURE', 'does not verify')
   }
   return { network: network.code, raw: unsigned.bytes + bytesToHex(part.signature), hash: bytesToHex(item.message) }

@@ -1,10 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import type protobuf from 'protobufjs'
 import { ChainError } from '../types.ts'
+import { library } from './library.ts'
 
-const require = createRequire(import.meta.url)
 let root: protobuf.Root | undefined
 const INT64_MAX = 2n ** 63n - 1n
 const TYPE_URL = 'type.googleapis.com/protocol.'
@@ -35,9 +34,8 @@ export interface RawData {
   value: Fields
 }
 
-/** Loaded when a first transaction is met: a process that meets none does without its 6 MB. */
 function messageType(name: string): protobuf.Type {
-  root ??= (require('protobufjs') as typeof protobuf).parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), {
+  root ??= library().parse(readFileSync(new URL('./tron.proto', import.meta.url), 'utf8'), {
     keepCase: true,
   }).root
   return root.lookupType(`protocol.${name}`)

@@ -2,10 +2,11 @@ import { secp256k1, schnorr } from '@noble/curves/secp256k1.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { bytesToHex } from '@noble/hashes/utils.js'
-import { address as codec, initEccLib, payments, type Network as BitcoinNetwork } from 'bitcoinjs-lib'
+import type { initEccLib, Network as BitcoinNetwork } from 'bitcoinjs-lib'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type UtxoParams, type Validation } from '../types.ts'
 import { cashAddressOf, cashScriptOf, CASHADDR_PREFIXES } from './cashaddr.ts'
+import { codecs } from './address-library.ts'
 
 /** Curve arithmetic, for which bitcoinjs-lib asks before it reads taproot addresses. */
 const CURVE: Parameters<typeof initEccLib>[0] = {
@@ -29,7 +30,7 @@ const CURVE: Parameters<typeof initEccLib>[0] = {
 }
 
 /** Not before the first taproot address: the library tries the arithmetic out, which is a sixth of what a node's start takes. */
-const readyForTaproot = (): void => { initEccLib(CURVE) }
+const readyForTaproot = (): void => { codecs().initEccLib(CURVE) }
 
 /** Base58 is read in a time that grows with the square of the length: nothing longer is read at all. */
 const LENGTH_MAX = 90
@@ -58,9 +59,10 @@ export function hash160(bytes: Uint8Array): Uint8Array {
 export function address(network: Network, publicKey: Uint8Array): string {
   const params = paramsOf(network)
   if (params.cashaddr_prefix !== undefined) {
-    const { output } = payments.p2pkh({ hash: hash160(publicKey), network: bitcoinNetwork(network) })
+    const { output } = codecs().payments.p2pkh({ hash: hash160(publicKey), network: bitcoinNetwork(network) })
     return addressOf(network, output as Uint8Array) as string
   }
+  const { payments } = codecs()
   const make = params.script === 'p2wpkh' ? payments.p2wpkh : payments.p2pkh
   return make({ hash: hash160(publicKey), network: bitcoinNetwork(network) }).address as string
 }
@@ -90,8 +92,10 @@ export function scriptOf(network: Network, text: string): Uint8Array {
     throw new ChainError('ADDRESS', 'has a witness version that is not in use: anyone could take coins sent there')
   }
   if (text.toLowerCase().startsWith(`${paramsOf(network).bech32_hrp}1p`)) readyForTaproot()
+  // A library that is missing is no wrong address.
+  const { toOutputScript } = codecs().address
   try {
-    return codec.toOutputScript(text, bitcoinNetwork(network))
+    return toOutputScript(text, bitcoinNetwork(network))
   } catch {
     throw new ChainError('ADDRESS', `is not an address of ${network.name}${network.mode === 'local' ? ' (local)' : ''}`)
   }
@@ -107,15 +111,17 @@ export function addressOf(network: Network, script: Uint8Array): string | null {
   // The usual kinds are written at once: the library tries one kind of payment after the other, which takes ten times as long.
   const { pubKeyHash, scriptHash, bech32 } = bitcoinNetwork(network)
   if (isBase58Script(script)) {
+    const { toBase58Check } = codecs().address
     return script[0] === 0x76
-      ? codec.toBase58Check(script.subarray(3, 23), pubKeyHash) : codec.toBase58Check(script.subarray(2, 22), scriptHash)
+      ? toBase58Check(script.subarray(3, 23), pubKeyHash) : toBase58Check(script.subarray(2, 22), scriptHash)
   }
   if (script[0] === 0 && ((script.length === 22 && script[1] === 20) || (script.length === 34 && script[1] === 32))) {
-    return codec.toBech32(script.subarray(2), 0, bech32)
+    return codecs().address.toBech32(script.subarray(2), 0, bech32)
   }
   if (script[0] === 0x51) readyForTaproot()
+  const { fromOutputScript } = codecs().address
   try {
-    return codec.fromOutputScript(script, bitcoinNetwork(network))
+    return fromOutputScript(script, bitcoinNetwork(network))
   } catch {
     return null
   }

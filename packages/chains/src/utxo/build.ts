@@ -1,6 +1,6 @@
-import { Transaction } from 'bitcoinjs-lib'
 import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
 import { paramsOf, scriptOf } from './address.ts'
+import { library } from './library.ts'
 import { strippedParent } from './parent.ts'
 import type { Selection } from './select.ts'
 
@@ -22,7 +22,7 @@ export function buildTransfer(
     selection: Selection; to: string; amount: bigint; changeAddress: string; changePath: number[]; previous: ReadonlyMap<string, string>
   }
 ): UnsignedTransaction {
-  const transaction = new Transaction()
+  const transaction = new (library().Transaction)()
   transaction.version = 2
   const sequence = paramsOf(network).replaceable ? SEQUENCE_RBF : SEQUENCE_FINAL
   const shown = new Set<string>()

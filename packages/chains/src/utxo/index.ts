@@ -1,6 +1,10 @@
 import type { Family } from '../family.ts'
 import { address, format, validate } from './address.ts'
+import { findBy } from './address-library.ts'
+import { library } from './library.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, signing } from './transaction.ts'
+
+findBy(library)
 
 export const utxo: Family = { traits, address, validate, format, decode, signing, assemble, exclusive }

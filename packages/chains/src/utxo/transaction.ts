@@ -1,11 +1,12 @@
-import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { payments, script as scripts, Transaction } from 'bitcoinjs-lib'
+import type { Transaction } from 'bitcoinjs-lib'
 import { formatAmount } from '../amount.ts'
+import { isSecp256k1 } from '../secp256k1.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
 } from '../types.ts'
 import { address, addressOf, bitcoinNetwork, hash160, paramsOf } from './address.ts'
+import { library } from './library.ts'
 import { readParent, type Parent } from './parent.ts'
 import { virtualSize } from './size.ts'
 
@@ -22,7 +23,7 @@ function parseHex(hex: string): Transaction {
     throw new ChainError('TRANSACTION', 'transaction must be lower-case hex')
   }
   try {
-    return Transaction.fromHex(hex)
+    return library().Transaction.fromHex(hex)
   } catch {
     throw new ChainError('TRANSACTION', 'transaction is not a Bitcoin transaction')
   }
@@ -153,15 +154,16 @@ export function decode(
   }
 }
 
+const SIGHASH_ALL = 0x01
 /** SIGHASH_ALL | SIGHASH_FORKID */
 const SIGHASH_ALL_FORKID = 0x41
 
 function sighashOf(network: Network): number {
-  return paramsOf(network).cashaddr_prefix === undefined ? Transaction.SIGHASH_ALL : SIGHASH_ALL_FORKID
+  return paramsOf(network).cashaddr_prefix === undefined ? SIGHASH_ALL : SIGHASH_ALL_FORKID
 }
 
 function digest(network: Network, transaction: Transaction, position: number, input: Input): Uint8Array {
-  const scriptCode = payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
+  const scriptCode = library().payments.p2pkh({ hash: hash160(input.publicKey), network: bitcoinNetwork(network) }).output as Uint8Array
   const sighash = sighashOf(network)
   return paramsOf(network).script === 'p2wpkh' || sighash === SIGHASH_ALL_FORKID
     ? transaction.hashForWitnessV0(position, scriptCode, input.value, sighash)
@@ -170,7 +172,7 @@ function digest(network: Network, transaction: Transaction, position: number, in
 
 /** The DER form with its sighash byte. bitcoinjs-lib's own encoder refuses the byte of Bitcoin Cash. */
 function encodeSignature(signature: Uint8Array, sighash: number): Uint8Array {
-  const der = scripts.signature.encode(signature, Transaction.SIGHASH_ALL)
+  const der = library().script.signature.encode(signature, SIGHASH_ALL)
   return Uint8Array.of(...der.subarray(0, -1), sighash)
 }
 
@@ -192,12 +194,12 @@ export function assemble(
   inputs.forEach((input, position) => {
     const { signature } = signatures[position] as SignatureBytes
     const message = digest(network, transaction, position, input)
-    if (signature.length !== 64 || !secp256k1.verify(signature, message, input.publicKey, { prehash: false, lowS: true })) {
+    if (!isSecp256k1(signature, message, input.publicKey)) {
       throw new ChainError('SIGNATURE', `signature of input ${position} does not verify`)
     }
     const der = encodeSignature(signature, sighashOf(network))
     if (paramsOf(network).script === 'p2wpkh') transaction.setWitness(position, [der, input.publicKey])
-    else transaction.setInputScript(position, scripts.compile([der, input.publicKey]))
+    else transaction.setInputScript(position, library().script.compile([der, input.publicKey]))
   })
   return { network: network.code, raw: transaction.toHex(), hash: transaction.getId() }
 }

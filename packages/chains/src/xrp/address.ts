@@ -1,15 +1,15 @@
-import { bytesToHex } from '@noble/hashes/utils.js'
-import { isValidClassicAddress, isValidXAddress, xAddressToClassicAddress } from 'ripple-address-codec'
-import { deriveAddress } from 'ripple-keypairs'
+import { ripemd160 } from '@noble/hashes/legacy.js'
+import { sha256 } from '@noble/hashes/sha2.js'
+import { encodeAccountID, isValidClassicAddress, isValidXAddress, xAddressToClassicAddress } from 'ripple-address-codec'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
 /** ACCOUNT_ZERO and ACCOUNT_ONE, whose keys nobody knows: what is paid there is lost. */
 const BLACK_HOLES = new Set(['rrrrrrrrrrrrrrrrrrrrrhoLvTp', 'rrrrrrrrrrrrrrrrrrrrBZbvji'])
 
-/** Classic address of a compressed secp256k1 key. */
+/** Classic address of a compressed secp256k1 key: an account's id is the key's HASH160. */
 export function address(_network: Network, publicKey: Uint8Array): string {
-  return deriveAddress(bytesToHex(publicKey).toUpperCase())
+  return encodeAccountID(ripemd160(sha256(publicKey)))
 }
 
 /** A destination tag from its text; null where it is none. Tag 0 is a tag. */

@@ -1,7 +1,7 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
-import { encode } from 'ripple-binary-codec'
 import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
 import { address, readTag } from './address.ts'
+import { library } from './library.ts'
 
 /** Ledgers that a transaction lives: three nodes have time to sign, and a lost one is soon known to be dead. */
 export const LEDGERS_TO_LIVE = 60
@@ -21,7 +21,7 @@ export function buildPayment(
 ): UnsignedTransaction {
   const tag = o.tag === null ? null : readTag(o.tag)
   if (o.tag !== null && tag === null) throw new ChainError('TAG', `${o.tag} is not a destination tag`)
-  const bytes = encode({
+  const bytes = library().encode({
     TransactionType: 'Payment',
     Flags: 0,
     Account: address(network, o.publicKey),

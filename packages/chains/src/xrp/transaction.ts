@@ -1,14 +1,16 @@
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { sha512 } from '@noble/hashes/sha2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
-import { decode as decodeBinary, encode } from 'ripple-binary-codec'
+import type { encode as Encode } from 'ripple-binary-codec'
 import { isValidClassicAddress } from 'ripple-address-codec'
+import { isSecp256k1 } from '../secp256k1.ts'
 import { onlyPath } from '../shapes.ts'
 import {
   ChainError, type Asset, type DecodedTransaction, type Network, type PublicKeyAt, type SignatureBytes, type SignedTransaction,
   type SigningItem, type UnsignedTransaction,
 } from '../types.ts'
 import { address } from './address.ts'
+import { library } from './library.ts'
 
 /** "STX\0" stands before what is signed, "TXN\0" before what is hashed to the transaction's id. */
 const SIGNING_PREFIX = hexToBytes('53545800')
@@ -28,6 +30,10 @@ const FIELDS = new Set([
   'SigningPubKey'
 ])
 
+/** The library spells hex in capitals. */
+const decodeBinary = (hex: string): Record<string, unknown> => library().decode(hex.toUpperCase()) as Record<string, unknown>
+const encode = (json: Record<string, unknown>): string =>
+  library().encode(json as Parameters<typeof Encode>[0]).toLowerCase()
 const sha512Half = (prefix: Uint8Array, bytes: Uint8Array): Uint8Array => sha512(concatBytes(prefix, bytes)).subarray(0, 32)
 
 function parse(unsigned: UnsignedTransaction): Payment {
@@ -37,8 +43,8 @@ function parse(unsigned: UnsignedTransaction): Payment {
   let json: Record<string, unknown>
   let again: string
   try {
-    json = decodeBinary(unsigned.bytes.toUpperCase()) as Record<string, unknown>
-    again = encode(json as unknown as Parameters<typeof encode>[0]).toLowerCase()
+    json = decodeBinary(unsigned.bytes)
+    again = encode(json)
   } catch {
     throw new ChainError('TRANSACTION', 'is not an XRP Ledger transaction')
   }
@@ -61,6 +67,7 @@ function parse(unsigned: UnsignedTransaction): Payment {
   if (typeof payment.Destination !== 'string' || !isValidClassicAddress(payment.Destination)) {
     throw new ChainError('SHAPE', 'names no destination')
   }
+  if (typeof payment.SigningPubKey !== 'string') throw new ChainError('SHAPE', 'names no key')
   return payment
 }
 
@@ -116,11 +123,11 @@ export function assemble(
   if (payment.SigningPubKey.toLowerCase() !== bytesToHex(item.publicKey)) {
     throw new ChainError('PATH', 'SigningPubKey is not the key at the path')
   }
-  if (!secp256k1.verify(part.signature, item.message, item.publicKey, { prehash: false, lowS: true })) {
+  if (!isSecp256k1(part.signature, item.message, item.publicKey)) {
     throw new ChainError('SIGNATURE', 'does not verify')
   }
   const der = bytesToHex(secp256k1.Signature.fromBytes(part.signature).toBytes('der')).toUpperCase()
-  const raw = encode({ ...payment, TxnSignature: der } as unknown as Parameters<typeof encode>[0]).toLowerCase()
+  const raw = encode({ ...payment, TxnSignature: der })
   return { network: network.code, raw, hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(raw))).toUpperCase() }
 }
 
@@ -132,8 +139,8 @@ export function exclusive(earlier: DecodedTransaction, next: DecodedTransaction)
 /** Of a signed transaction: its id, and the bytes without the signature; null where it is none. */
 export function identify(blob: string): { hash: string; message: string } | null {
   try {
-    const { TxnSignature: _, ...fields } = decodeBinary(blob.toUpperCase()) as Record<string, unknown>
-    const message = encode(fields as unknown as Parameters<typeof encode>[0]).toLowerCase()
+    const { TxnSignature: _, ...fields } = decodeBinary(blob)
+    const message = encode(fields)
     return { hash: bytesToHex(sha512Half(ID_PREFIX, hexToBytes(blob))).toUpperCase(), message }
   } catch {
     return null
@@ -142,6 +149,5 @@ export function identify(blob: string): { hash: string; message: string } | null
 
 /** See {@link Family.renumber}. */
 export function renumber(unsigned: UnsignedTransaction, nonce: bigint): UnsignedTransaction {
-  const transaction = { ...decodeBinary(unsigned.bytes.toUpperCase()), Sequence: Number(nonce) } as Parameters<typeof encode>[0]
-  return { ...unsigned, bytes: encode(transaction).toLowerCase() }
+  return { ...unsigned, bytes: encode({ ...decodeBinary(unsigned.bytes), Sequence: Number(nonce) }) }
 }

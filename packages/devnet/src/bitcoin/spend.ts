@@ -1,5 +1,6 @@
 import bitcore from 'bitcore-lib'
 import { data, hash160, hash256, internal, uint32, uint64 } from './encoding.ts'
+import { publicKeyOf } from '../public-key.ts'
 import type { Coin } from './ledger.ts'
 import type { UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
@@ -24,7 +25,7 @@ export class SigningKey {
 
   constructor(secret: Buffer) {
     this.#key = new PrivateKey(secret.toString('hex'))
-    this.publicKey = this.#key.toPublicKey().toBuffer()
+    this.publicKey = publicKeyOf(secret, 'compressed')
     this.legacyScript = Buffer.concat([Buffer.from('76a914', 'hex'), hash160(this.publicKey), Buffer.from('88ac', 'hex')])
     this.segwitScript = Buffer.concat([Buffer.from([0, 20]), hash160(this.publicKey)])
   }

@@ -1,9 +1,9 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { Agent, request } from 'node:http'
 import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
+import { Agent, request } from '../http.ts'
 import { endLeftover, writePidFile } from '../processes.ts'
 
 const ARCHITECTURE: Record<string, string> = { x64: 'amd64', arm64: 'arm64' }

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import type { Abi, Hex } from 'viem'
-import { getContractAddress, keccak256, toBytes } from 'viem/utils'
-import { privateKeyToAddress } from 'viem/accounts'
+import { getContractAddress, hexToBytes, keccak256, toBytes, toHex } from 'viem/utils'
+import { publicKeyToAddress } from 'viem/accounts'
+import { publicKeyOf } from '../public-key.ts'
 
 /**
  * Each contract has a deployer of its own, so that its address depends on nothing but its name, and a token
@@ -15,7 +16,7 @@ export function deployerKey(asset: string): Hex {
 export const tokenAddress = (asset: string): Hex => deployedAddress(deployerKey(asset))
 
 export function deployedAddress(key: Hex): Hex {
-  return getContractAddress({ from: privateKeyToAddress(key), nonce: 0n })
+  return getContractAddress({ from: publicKeyToAddress(toHex(publicKeyOf(hexToBytes(key)))), nonce: 0n })
 }
 
 /** A compiled contract of `packages/devnet/contracts`. */

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { keccak_256 } from '@noble/hashes/sha3.js'
+import { signRecoverable } from 'tiny-secp256k1'
 import { ALPHABET, base58 } from '../base58.ts'
+import { publicKeyOf } from '../public-key.ts'
 
 const HEX = /^41[0-9a-f]{40}$/
 
@@ -36,7 +38,7 @@ function addressOf(publicKey: Uint8Array): string {
 }
 
 export function addressOfSecret(secret: Uint8Array): string {
-  return addressOf(secp256k1.getPublicKey(secret, false))
+  return addressOf(publicKeyOf(secret))
 }
 
 /** Address of the key that made r‖s‖v over a digest; undefined where no key can have made it. */
@@ -53,6 +55,6 @@ export function recover(signature: Uint8Array, digest: Uint8Array): string | und
 }
 
 export function sign(digest: Uint8Array, secret: Uint8Array): Buffer {
-  const recovered = secp256k1.sign(digest, secret, { prehash: false, format: 'recovered' })
-  return Buffer.concat([recovered.subarray(1), Uint8Array.of(27 + (recovered[0] as number))])
+  const { signature, recoveryId } = signRecoverable(digest, secret)
+  return Buffer.concat([signature, Uint8Array.of(27 + recoveryId)])
 }

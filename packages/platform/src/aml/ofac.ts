@@ -22,7 +22,8 @@ export function sanctionsFile(home: string, setting: string | null): string {
 export class Sanctions {
   readonly #file: () => string
   readonly #log: Logger
-  #keys = new Set<string>()
+  /** Made when an address is first looked for: a start needs the list, and not the libraries by which it is compared. */
+  #keys: Set<string> | null = null
   #state = ''
   #list: SanctionsList
 
@@ -39,6 +40,7 @@ export class Sanctions {
 
   has(network: Network, address: string): boolean {
     this.#refresh()
+    this.#keys ??= keysOf(this.#list)
     return this.#keys.has(formatKey(network, address))
   }
 
@@ -46,9 +48,7 @@ export class Sanctions {
     const file = this.#file()
     const state = stateOf(file)
     const list = readList(file)
-    // Published addresses are those of the real networks, whatever this installation runs on.
-    const registry = loadRegistry('mainnet')
-    this.#keys = new Set(list.addresses.flatMap(({ address }) => [...formatKeysOf(registry, address)]))
+    this.#keys = null
     this.#state = state
     return list
   }
@@ -70,6 +70,12 @@ export class Sanctions {
       this.#state = state
     }
   }
+}
+
+/** Published addresses are those of the real networks, whatever this installation runs on. */
+function keysOf(list: SanctionsList): Set<string> {
+  const registry = loadRegistry('mainnet')
+  return new Set(list.addresses.flatMap(({ address }) => [...formatKeysOf(registry, address)]))
 }
 
 function stateOf(file: string): string {

@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { closeSync, openSync } from 'node:fs'
+import { setPriority } from 'node:os'
 import { reasonOf } from '@custody/chains/reason'
 import type { Logger } from 'pino'
 
@@ -20,6 +21,8 @@ const READY_TIMEOUT_MS = 60_000
 const RESTART_MIN_MS = 200
 const RESTART_MAX_MS = 10_000
 const STOP_TIMEOUT_MS = 6000
+/** Where this process wants the same processor a child makes way, as by `nice`: callers wait for this one alone. */
+const NICENESS = 5
 
 /**
  * A process that belongs to this one. It reads a pipe that we hold: when we die, however, it ends by itself.
@@ -58,7 +61,17 @@ export class Child {
         // A predecessor that is still closing may hold a port for a moment.
         if (this.#stopping || Date.now() > deadline || ++this.#failures > 8) throw error
         await new Promise((resolve) => setTimeout(resolve, 300))
+        // Told to stop meanwhile, it had nothing to stop.
+        if (this.#stopping) throw error
       }
+    }
+  }
+
+  #makeWay(pid: number): void {
+    try {
+      setPriority(pid, NICENESS)
+    } catch (error) {
+      this.#log.debug({ child: this.options.name, err: reasonOf(error) }, 'a child has the priority of this process')
     }
   }
 
@@ -72,6 +85,8 @@ export class Child {
     })
     closeSync(log)
     this.#process = child
+    // Before it has threads, which inherit it. Where it could not be started at all, that is told below.
+    if (child.pid !== undefined) this.#makeWay(child.pid)
     child.stdin?.on('error', () => undefined)
     return new Promise((resolve, reject) => {
       let isReady = false

@@ -12,17 +12,12 @@ import { watchTanksLoop } from '../gas-tanks/watch-tanks.ts'
 import { invoiceLoop } from '../invoices/loop.ts'
 import { awaitedNetworksShared, mempoolLoop } from '../invoices/mempool.ts'
 import { turnOfDayLoop } from '../prepaid-fee/turn-of-day.ts'
-import type { Role } from '../settings/settings.ts'
 import { watchReleasableLoop } from '../staking/watch-releasable.ts'
 import { orderLoop } from '../trading/loop.ts'
 import { deliverLoop } from '../webhooks/deliver.ts'
 import { clockLoop } from './clock.ts'
+import { scans, works } from './duties.ts'
 import { foldLoop, housekeepingLoop } from './housekeeping.ts'
-
-/** Whether a role runs what is due, reads the chains, answers the API. */
-export const works = (role: Role): boolean => role === 'all' || role === 'worker'
-export const scans = (role: Role): boolean => role === 'all' || role === 'scanner'
-export const serves = (role: Role): boolean => role === 'all' || role === 'api'
 
 /**
  * What a process does by itself, by its role. Several workers share what is due by leases and locks of rows; of several scanners
@@ -58,8 +53,11 @@ function workLoops(services: Services): Loop[] {
 
 function scanLoops(services: Services, held: HeldNetworks): Loop[] {
   const awaited = awaitedNetworksShared(services)
-  const awaitedHere = async () => new Set([...await awaited()].filter((network) => held.holds(network)))
   const chains = services.networks.all()
+  const pooled = chains.filter(({ mempool }) => mempool).map(({ network }) => network.code)
+  // Where nothing is followed nobody can pay: then the database is not asked for it either.
+  const awaitedHere = async () => new Set(
+    pooled.some((network) => held.holds(network)) ? [...await awaited()].filter((network) => held.holds(network)) : [])
   return [
     held.loop(),
     ...chains.map((chain) => scanLoop(services, chain, held.followed)),

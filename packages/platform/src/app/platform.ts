@@ -1,77 +1,20 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ChainError, loadRegistry } from '@custody/chains'
+import { setImmediate as turn } from 'node:timers/promises'
 import { reasonOf } from '@custody/chains/reason'
 import { pino, type Logger } from 'pino'
-import { createAml } from '../aml/aml.ts'
-import { amlInstallation } from '../aml/settings.ts'
-import { forwards } from '../auto-forwarding/forwards.ts'
-import { Bell } from '../ledger/bell.ts'
-import { Feed } from '../ledger/feed.ts'
-import { checkoutPages } from '../checkout/pages.ts'
-import { consolePages } from '../console/pages.ts'
-import { narrate } from '../ledger/narrate.ts'
-import { openApiWebhooks } from '../events/openapi.ts'
-import { eventPollMs, publishLoop } from '../events/publish.ts'
-import { migrate } from '../database/migrate.ts'
-import { isConnectionError, type Database } from '../database/pool.ts'
-import { HeldNetworks } from '../deposits/hold-networks.ts'
-import { AddressBook } from '../addresses/book.ts'
-import { tanks } from '../gas-tanks/tanks.ts'
-import { Callers } from '../http/callers.ts'
-import { buildServer } from '../http/server.ts'
-import { createMetrics } from '../metrics.ts'
-import { createExchanges } from '../exchanges/exchanges.ts'
-import { Hold } from '../engine/hold.ts'
-import { Networks } from '../engine/networks.ts'
-import { checkUrl } from '../webhooks/webhook.ts'
-import { coinsOf } from '../prices/coins.ts'
-import { Prices } from '../prices/prices.ts'
-import { referencePages } from '../reference/pages.ts'
-import { reservesPages } from '../reserves/pages.ts'
-import { priceSources, pricesInstallation } from '../prices/settings.ts'
-import { compareLoop, holdUntilCompared, unlessHeld } from '../recovery/hold.ts'
-import type { Services } from '../engine/services.ts'
-import { KnownWallets } from '../assets/find-wallet.ts'
-import { Pressure } from '../pressure.ts'
-import { Receipts } from '../signing/receipts.ts'
-import { Withdrawals } from '../transactions/write-withdrawal.ts'
-import { Secrets } from '../secrets.ts'
+import type { EmbeddedPostgres } from '../database/embedded.ts'
+import { isConnectionError } from '../database/pool.ts'
+import { makeHome, takeHome } from '../home.ts'
 import type { Role, Settings } from '../settings/settings.ts'
-import { WorkspaceKeys } from '../signing/keys.ts'
-import { SignerNodes } from '../signing/nodes.ts'
-import { runLoops, type Loop } from '../engine/loop.ts'
-import { heartbeatLoop } from './presence.ts'
-import { loopsOf, scans, serves, works } from './loops.ts'
-import { readiness } from './readiness.ts'
-import { checkSecretsKey, checkSecretsKeyGiven } from './secrets-key.ts'
-import { devnetControl, devnetUrlOf, localEndpoints, identityFolder } from './local.ts'
-import { bindDatabase, bindHome, checkDatabaseNetwork, checkHome, checkNodesNetwork } from './binding.ts'
-import { makeHome, shortageOf, takeHome } from '../home.ts'
-import { endpoints as api } from './endpoints.ts'
-import { panel } from './panel.ts'
-import { createPeople } from '../people/people.ts'
-import { witness } from '../people/witness.ts'
-import { distributor } from '../webhooks/distribute.ts'
-import { createWebhooks } from '../webhooks/webhooks.ts'
-import { connectAll } from './connect.ts'
-import { invoices } from '../invoices/loop.ts'
-import { KINDS } from './kinds.ts'
-import { observe } from './observe.ts'
+import type { Operate, RunningPlatform } from './assemble.ts'
+import { checkHome } from './binding.ts'
+import { works } from './duties.ts'
+import { checkDatabase, checkPort, homeProblem } from './preflight.ts'
+import { checkSecretsKeyGiven } from './secrets-key.ts'
 import { thisMachine, type World } from './world.ts'
-import { checkDatabase, checkPort, homeProblem, listenProblem } from './preflight.ts'
 
-export interface RunningPlatform {
-  port: number
-  services: Services
-  /** Ends in order: what is under way is finished. */
-  stop(): Promise<void>
-  /** Lets go of its ports and connections at once and waits for nothing, as a process does that is killed. */
-  abandon(): Promise<void>
-}
-
-/** The face to the operator, started where this process has the workers. */
-type Operate = (services: Services) => Promise<{ close(): Promise<void> | void }>
+export type { RunningPlatform } from './assemble.ts'
 
 /** A database that dies beneath so many starts in a row has a reason that will not go away. */
 const STARTS_MAX = 5
@@ -94,10 +37,13 @@ export async function startPlatform(settings: Settings, operate: Operate, world:
   }
 }
 
+/**
+ * Sets the servers of this machine on their way, and reads what the platform is made of while they start: this module and what it
+ * imports is little, so that they begin early.
+ */
 async function start(
   settings: Settings, world: World, log: Logger, undo: (() => Promise<void> | void)[], operate: Operate,
 ): Promise<RunningPlatform> {
-  const { environment, fetch } = world
   const { role } = settings
   const all = role === 'all'
   // A worker has the operator's socket, of which a home has one; others may stand beside it.
@@ -112,165 +58,28 @@ async function start(
   checkSecretsKeyGiven(settings)
   await checkPort(settings)
   if (settings.databaseUrl !== null) await checkDatabase(settings.databaseUrl, settings.databasePooled)
-  const local = settings.network === 'local'
   const runtimeFile = join(settings.home, 'runtime.json')
-  const [postgres, chains] = await Promise.all([
+  const running: { postgres?: EmbeddedPostgres } = {}
+  // Nodes and chains, which are there sooner, are stopped before it: whoever waits for the end waits for its lock file.
+  undo.push(() => running.postgres?.stop())
+  const starting = [
     all && settings.databaseUrl === null ? world.startPostgres(
       settings.home, (what) => log.warn(what), { walArchive: settings.walArchive },
-    ).then((started) => {
+    ).then((started) => (running.postgres = started)) : null,
+    all && settings.network === 'local' && settings.localChains === null ? world.startLocal(settings.home, log).then((started) => {
       undo.push(() => started.stop())
       return started
     }) : null,
-    all && local && settings.localChains === null ? world.startLocal(settings.home, log).then((started) => {
-      undo.push(async () => void await Promise.all(started.children.map((child) => child.stop())))
-      return started
-    }) : null,
-  ])
+    // Reading modules keeps this process from anything else: first the others are started.
+    turn().then(() => import('./assemble.ts')),
+  ] as const
+  // What is still on its way when another fails could not be undone.
+  await Promise.allSettled(starting)
+  const [postgres, local, { assemble }] = await Promise.all(starting)
   const databaseUrl = settings.databaseUrl ?? postgres?.url ?? runningDatabase(runtimeFile, role)
   // The embedded URL holds no secret: its socket is closed to other users.
   if (postgres) writeFileSync(runtimeFile, JSON.stringify({ database_url: databaseUrl }), { mode: 0o600 })
-  const outbox = new Bell(environment)
-  const work = new Bell(environment)
-  const moved = new Bell(environment)
-  const database = world.openDatabase(databaseUrl, {
-    pooled: settings.databaseUrl !== null && settings.databasePooled,
-    now: environment.now,
-    onError: (error, what) => log.warn({ err: error.message }, what),
-    onEvent: (event) => {
-      outbox.ring()
-      work.ring()
-      if (event.type.startsWith('deposit.')) moved.ring()
-      narrate(log, event)
-    },
-  })
-  undo.push(() => database.close())
-  await checkDatabaseNetwork(database, settings.network)
-  const applied = await broughtUpToDate(world, databaseUrl, settings)
-  if (applied.length > 0) log.info({ applied }, 'database migrated')
-  const registry = loadRegistry(settings.network)
-  const devnetUrl = local ? (settings.localChains ?? chains?.devnetUrl ?? await devnetUrlOf(settings.home)) : null
-  const endpoints = devnetUrl ? localEndpoints(devnetUrl, registry.networks) : settings.endpoints
-  const signers = new SignerNodes(identityFolder(settings.home))
-  undo.push(() => signers.close())
-  await checkNodesNetwork(signers, settings.network)
-  const prices = pricesInstallation(settings.prices, devnetUrl, registry)
-  const keys = new WorkspaceKeys(database, signers, settings.network)
-  const addresses = new AddressBook(() => services)
-  const pressure = new Pressure()
-  const aml = createAml({
-    home: settings.home, installation: amlInstallation(settings.aml, devnetUrl), environment, fetch, log,
-    secrets: await Secrets.open(settings.home, settings.secretsKey, environment),
-  })
-  const metrics = createMetrics()
-  metrics.watchProcess()
-  const services: Services = {
-    settings, environment, database, registry, log, signers, keys, addresses, tanks, forwards, invoices, kinds: KINDS,
-    hold: new Hold(shortageOf(settings.home, environment.now)), outbox, work, pressure,
-    receipts: new Receipts({ signers, environment, database, log, pressure }), knownWallets: new KnownWallets(database),
-    withdrawals: new Withdrawals(database),
-    feed: new Feed({ database, environment, log, pollMs: eventPollMs({ settings }) }),
-    reconciling: { job: null },
-    checkout: {
-      base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
-      checkWebhook: (url, field) => checkUrl(services, url, field), moved,
-    },
-    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch, metrics)),
-    callers: new Callers(database, environment),
-    aml,
-    people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),
-    prices: new Prices({
-      sources: priceSources(prices, environment, fetch), coins: coinsOf(registry), environment, log,
-      everyMs: prices.everyMs,
-    }),
-    exchanges: createExchanges({ devnetUrl, database, environment, fetch }),
-    trading: { due: new Bell(environment) },
-    exchangeTransfers: { due: new Bell(environment) },
-    webhooks: createWebhooks({ services: () => services, environment, allow: settings.webhookAllow, resolve: world.resolve }),
-    metrics,
-    devnet: devnetUrl ? devnetControl(devnetUrl) : null,
-    readiness: () => readiness(services),
-  }
-  undo.push(() => services.webhooks.sender.close())
-  observe(services)
-  if (!local) await probeEndpoints(services)
-  // For good, so not before everything that this start rests on is known to be of this network.
-  await bindDatabase(database, settings.network)
-  bindHome(settings.home, settings.network)
-  await checkSecretsKey(database, aml.secrets, settings.secretsKey)
-  const controller = new AbortController()
-  undo.push(() => controller.abort())
-  await services.prices.start(controller.signal)
-  // A killed run of this home was the only one that adopted anything.
-  if (postgres) await database.query('update installation set adopting_until = null where adopting_until is not null')
-  await holdUntilCompared(services)
-  const publishing = unlessHeld(services, publishLoop(services, distributor))
-  // This home's workers were ours alone: leases of a killed run need not be waited for.
-  if (postgres) await freeLeases(database)
-  const id = environment.uuid()
-  const held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
-  const heartbeat = heartbeatLoop(services, id)
-  await heartbeat.run(controller.signal)
-  const lasting: Loop[] = [
-    heartbeat, compareLoop(services), publishing, ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
-  ]
-  const loops = Promise.all([runLoops(services, lasting, controller.signal), services.feed.run(controller.signal)])
-  if (works(role)) {
-    const operator = await operate(services)
-    undo.push(() => operator.close())
-  }
-  const pages = () => [...checkoutPages(log), ...consolePages(log), ...referencePages(log), ...reservesPages(log)]
-  const server = serves(role) ? await buildServer(services, api, { pages: pages(), webhooks: openApiWebhooks, others: panel, witness })
-    : await buildServer(services, [])
-  const address = await server.listen({ port: settings.port, host: settings.host }).catch((error: unknown) => {
-    throw listenProblem(error, settings)
-  })
-  const port = Number(new URL(address).port)
-  // Port 0 is a free one.
-  if (settings.publicUrl === null) services.checkout.base = `http://${settings.host}:${port}`
-  return {
-    port,
-    services,
-    async stop() {
-      await server.close()
-      controller.abort()
-      await loops
-      if (scans(role)) await held.release().catch((error: unknown) => log.warn({ err: reasonOf(error) }, 'networks were not given back'))
-      for (const step of undo.reverse()) await step()
-    },
-    async abandon() {
-      controller.abort()
-      server.server.closeAllConnections()
-      server.server.close()
-      await Promise.all(undo.map((step) => step()))
-    },
-  }
-}
-
-/** A database of many rows is changed in minutes, and committed in more than a moment. */
-const MIGRATED_MS = 3_600_000
-
-/** Migrates by a connection of its own, which waits for as long as that takes. @returns what was applied */
-async function broughtUpToDate(world: World, url: string, settings: Settings): Promise<string[]> {
-  const database = world.openDatabase(url, {
-    max: 1, pooled: settings.databaseUrl !== null && settings.databasePooled, answerMs: MIGRATED_MS, commitMs: MIGRATED_MS,
-  })
-  try {
-    return await migrate(database)
-  } finally {
-    await database.close()
-  }
-}
-
-/** Whatever a killed run of this home held. What is leased is due some time: the index of what is due finds it. */
-async function freeLeases(database: Database): Promise<void> {
-  for (const table of ['transactions', 'orders', 'exchange_transfers']) {
-    await database.query(
-      `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`)
-  }
-  await database.query('update network_scans set lease_until = null, holder = null, held_until = null')
-  await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
-  await database.query('update exchange_nonces set holder = null where holder is not null')
-  await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])
+  return assemble({ settings, world, log, undo, operate, databaseUrl, isOurs: postgres !== null, local })
 }
 
 /** The embedded database of the platform that this process stands beside. */
@@ -281,16 +90,4 @@ function runningDatabase(runtimeFile: string, role: Role): string {
     )
   }
   return (JSON.parse(readFileSync(runtimeFile, 'utf8')) as { database_url: string }).database_url
-}
-
-/** An endpoint of another chain must not be used for a moment; one that is away is waited for. */
-async function probeEndpoints(services: Services): Promise<void> {
-  await Promise.all(services.networks.all().map(async ({ network, client }) => {
-    try {
-      await client.probe()
-    } catch (error) {
-      if (error instanceof ChainError && error.code === 'WRONG_NETWORK') throw error
-      services.log.warn({ network: network.code, err: reasonOf(error) }, 'an endpoint cannot be reached; its transfers wait')
-    }
-  }))
 }

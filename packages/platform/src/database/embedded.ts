@@ -225,14 +225,16 @@ export async function startEmbeddedPostgres(
     return () => exited
   }
   let watching = true
+  /** Of what was launched last. */
+  let hasEnded = () => true
   const start = async (): Promise<void> => {
     const deadline = Date.now() + startTimeoutMs
-    let hasEnded = () => true
     let pauseMs = LAUNCH_MIN_MS
     let launches = 0
     let endingSince: number | null = null
     for (;;) {
-      const heard = await heardOf(urlPostgres)
+      // Where none runs there is nobody to ask.
+      const heard = launches === 0 && postmasterPid(data) === null ? 'silent' : await heardOf(urlPostgres)
       if (heard === 'ready' || !watching) return
       if (Date.now() > deadline) throw new Error(`PostgreSQL did not start: ${lastLines()}`)
       const pid = postmasterPid(data)
@@ -255,7 +257,8 @@ export async function startEmbeddedPostgres(
   const watch = (async () => {
     while (watching) {
       await sleep(WATCH_MS, undefined, { ref: false })
-      if (!watching || postmasterPid(data) !== null) continue
+      // Of one that this process has started the system tells; one that was adopted is looked for.
+      if (!watching || !hasEnded() || postmasterPid(data) !== null) continue
       hear('PostgreSQL ended; it is started again')
       await start().catch((error: unknown) => hear(reasonOf(error)))
     }

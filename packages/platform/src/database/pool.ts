@@ -93,8 +93,18 @@ export function isPassing(error: unknown): boolean {
   return isConnectionError(error) || shortageOfDatabase(error) !== null || RETRIED.has(code)
 }
 
+/** What is asked of the driver's pool. */
+export interface ConnectionPool {
+  on(event: 'error', listener: (error: Error) => void): unknown
+  on(event: 'connect', listener: (client: pg.PoolClient) => void): unknown
+  connect(): Promise<pg.PoolClient>
+  end(): Promise<void>
+}
+
 export interface DatabaseOptions {
   max?: number
+  /** In place of the driver's own pool, for a simulation of many processes in one. */
+  pool?: (config: pg.PoolConfig) => ConnectionPool
   /** True: a pooler of transactions stands between, so that nothing may be kept in a session. */
   pooled?: boolean
   /** A statement's answer is waited for so long, in milliseconds; longer than the server lets a statement take. */
@@ -131,6 +141,8 @@ function statementNames(): (text: string) => string | undefined {
 
 const STATEMENT_MS = 30_000
 const IDLE_MS = 60_000
+/** Shorter, and what an idle platform does twice at once every ten seconds would open a connection each time. */
+const KEPT_MS = 60_000
 /** More than the server lets a statement take: it does not answer, or what the statement wrote waits for a standby. */
 const ANSWER_MS = 35_000
 /** A COMMIT has little to do itself; it may wait for a standby without an end. */
@@ -157,8 +169,9 @@ async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const now = () => new Date((options.now ?? Date.now)())
   const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS } = options
-  const pool = new pg.Pool({
-    connectionString: url, max: options.max ?? 24, connectionTimeoutMillis: 10_000, keepAlive: true,
+  const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
+  const pool = poolOf({
+    connectionString: url, max: options.max ?? 24, connectionTimeoutMillis: 10_000, idleTimeoutMillis: KEPT_MS, keepAlive: true,
     application_name: 'custody', ...(pooled ? {} : WITHIN),
   })
   pool.on('error', (error) => options.onError?.(error, 'a database connection was lost'))

@@ -16,9 +16,14 @@ interface OwnAddress { address: string; workspace_id: string; sub_account_id: st
 /** `occurrence`: see {@link occurrences}. */
 interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
 
-/** The transfers of some blocks that reach addresses of ours and are no doing of the platform itself, block by block. */
-export async function findDeposits(services: Services, network: Network, blocks: readonly ChainBlock[]): Promise<Found[][]> {
-  const addresses = [...new Set(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address)))]
+/**
+ * The transfers of some blocks that reach addresses of ours and are no doing of the platform itself, block by block.
+ * @param mayBeOurs leaves out none of some addresses that is ours
+ */
+export async function findDeposits(
+  services: Services, network: Network, blocks: readonly ChainBlock[], mayBeOurs: (addresses: readonly string[]) => string[],
+): Promise<Found[][]> {
+  const addresses = [...new Set(mayBeOurs(blocks.flatMap(({ transfers }) => transfers.map(({ address }) => address))))]
   if (addresses.length === 0) return blocks.map(() => [])
   const owners = new Map((await services.database.query<OwnAddress>(
     `select address, workspace_id, sub_account_id, path_index, kind from chain_addresses

@@ -11,6 +11,7 @@ import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { hasRiders, recordRiders } from './riders.ts'
+import { TakenOver, WatchedAddresses } from './watched.ts'
 
 const SCAN_LEASE_MS = 20_000
 /** A run ends after so many turns, or when half of its lease is over: it is called again at once. */
@@ -23,8 +24,23 @@ const BLOCKS_FORGOTTEN = 100
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
 
-/** `known_at`: when the chain was last known up to its tip. `hash`: of the block at `height`, where it is kept. */
-interface Scan { height: string; lease_token: string; known_at: Date | null; hash: string | null }
+/**
+ * What this process knows of a scan that it has taken. It stays from one pass to the next: each write of the position gives the scan
+ * another token, and is done only where it still has the one before. So whoever's token it has left the row as he knows it.
+ */
+interface Scan {
+  token: string
+  height: number
+  /** Of the block at `height`, where it is kept. */
+  hash: string | undefined
+  /** When the chain was last known up to its tip, before it was taken. */
+  knownAt: Date | null
+  /** For how long nobody else takes it is said in the database. */
+  isLeased: boolean
+  /** The token of a write whose outcome is not known yet. */
+  next: string | null
+  watched: WatchedAddresses
+}
 
 /** What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip were read. */
 interface Pass { more: boolean; isKnown: boolean }
@@ -45,6 +61,7 @@ const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.hei
 export function scanLoop(services: Services, chain: Chain, followed: () => Promise<Set<string>>): Loop {
   const { network } = chain
   let probed = false
+  let scan: Scan | null = null
   /** The tip at which a pass found nothing left to do, and when. */
   let done: { tip: ChainTip; at: number } | null = null
   /** When this process last knew the chain up to its tip. */
@@ -58,6 +75,7 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
       if (!(await followed()).has(network.code)) {
         done = null
         knownAt = null
+        scan = null
         return false
       }
       if (!probed) {
@@ -72,15 +90,11 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
         return false
       }
       done = null
-      const scan = await services.database.one<Scan>(
-        `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
-         where network = $1 and height is not null and (lease_until is null or lease_until < $3)
-         returning height::text, lease_token, known_at,
-           (select hash from blocks b where b.network = $1 and b.height = network_scans.height) hash`,
-        [network.code, SCAN_LEASE_MS, services.database.now()])
+      scan ??= await take(services, network)
       if (!scan) return false
+      const taken = scan
       try {
-        const { more, isKnown } = await scanOnce(services, chain, { ...scan, known_at: knownAt ?? scan.known_at }, tip, new Date(now))
+        const { more, isKnown } = await scanOnce(services, chain, taken, tip, { askedAt: new Date(now), knownAt: knownAt ?? taken.knownAt })
         services.work.ring()
         if (isKnown) {
           knownAt = new Date(now)
@@ -88,34 +102,64 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
           done = { tip, at: now }
         }
         return more
+      } catch (error) {
+        if (!(error instanceof TakenOver)) throw error
+        scan = null
+        // Where the network is still this process's, it was the operator who moved the scan: it goes on from there.
+        if (!(await followed()).has(network.code)) throw error
+        return true
       } finally {
-        await services.database.query('update network_scans set lease_until = null where network = $1 and lease_token = $2', [
-          network.code, scan.lease_token,
-        ])
+        await release(services, network, taken)
       }
     },
   }
 }
 
+interface TakenRow { height: string; lease_token: string; known_at: Date | null; hash: string | null; below: string }
+
+/** Takes a scan for this process; null: another has it, or it has not begun. */
+async function take(services: Services, network: Network): Promise<Scan | null> {
+  const row = await services.database.one<TakenRow>(
+    `update network_scans set lease_until = $3::timestamptz + $2 * interval '1 millisecond', lease_token = gen_random_uuid()
+     where network = $1 and height is not null and (lease_until is null or lease_until < $3)
+     returning height::text, lease_token, known_at, pg_snapshot_xmin(pg_current_snapshot())::text below,
+       (select hash from blocks b where b.network = $1 and b.height = network_scans.height) hash`,
+    [network.code, SCAN_LEASE_MS, services.database.now()])
+  return row ? {
+    token: row.lease_token, height: Number(row.height), hash: row.hash ?? undefined, knownAt: row.known_at, isLeased: true, next: null,
+    watched: new WatchedAddresses(network, row.below),
+  } : null
+}
+
+/** Between two passes anybody may take a scan, and whoever had it sees by its token that somebody has. */
+async function release({ database }: Services, network: Network, scan: Scan): Promise<void> {
+  if (!scan.isLeased) return
+  await database.query('update network_scans set lease_until = null where network = $1 and lease_token = any($2::uuid[])', [
+    network.code, [scan.token, scan.next ?? scan.token],
+  ])
+  scan.isLeased = false
+}
+
 /** @param askedAt when the tip was asked for */
-async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: ChainTip, askedAt: Date): Promise<Pass> {
+async function scanOnce(
+  services: Services, chain: Chain, scan: Scan, tip: ChainTip, { askedAt, knownAt }: { askedAt: Date; knownAt: Date | null }
+): Promise<Pass> {
   const { network, client } = chain
-  let height = Number(scan.height)
+  let mayBeReady = true
   let moved = false
   let isShort = false
-  let last = scan.hash ?? undefined
-  const back = async () => {
-    height = await walkBack(services, chain, scan, height)
-    last = await hashAt(services, network, height)
-  }
-  if (tip.height < height || (tip.height === height && last !== tip.hash)) await back()
+  if (tip.height < scan.height || (tip.height === scan.height && scan.hash !== tip.hash)) await walkBack(services, chain, scan)
   const ahead = new BlocksAhead(client)
   const until = services.environment.now() + SCAN_LEASE_MS / 2
-  for (let turn = 0; turn < TURNS_PER_RUN && height < tip.height && services.environment.now() < until; turn++) {
-    const blocks = following(last, await ahead.take(height + 1, tip.height))
+  const learn = () => scan.watched.learn(services.database, scan.token)
+  for (let turn = 0; turn < TURNS_PER_RUN && scan.height < tip.height && services.environment.now() < until; turn++) {
+    // The block that the tip told of was there before this is asked, and so was whatever it pays: both are waited for together.
+    const isNext = scan.height + 1 === tip.height
+    const [taken] = await Promise.all([ahead.take(scan.height + 1, tip.height), isNext && learn()])
+    const blocks = following(scan.hash, taken)
     if (blocks === null) {
       ahead.drop()
-      await back()
+      await walkBack(services, chain, scan)
       continue
     }
     const newest = blocks.at(-1)
@@ -124,18 +168,26 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
       isShort = true
       break
     }
-    const [deposits, coins] = await Promise.all([findDeposits(services, network, blocks), placedCoins(services.database, network, blocks)])
-    const write = (tx: Queryable) => move(tx, network, scan, blocks, {
+    if (!isNext || newest.hash !== tip.hash) await learn()
+    const [deposits, coins] = await Promise.all([
+      findDeposits(services, network, blocks, (addresses) => scan.watched.among(addresses)),
+      placedCoins(services.database, network, blocks),
+    ])
+    const next = scan.next = services.environment.uuid()
+    // By this write, of which it may never be heard whether it was done.
+    scan.isLeased ||= newest.height < tip.height
+    const write = (tx: Queryable) => move(tx, network, scan, next, blocks, {
       tip: tip.height, final: finalAt(network, tip, newest.height), askedAt,
     })
-    const hasOurs = coins.size > 0 || deposits.some(({ length }) => length > 0) || blocks.some(hasRiders)
+    const hasDeposits = deposits.some(({ length }) => length > 0)
     // Most blocks hold nothing of ours: one statement says so.
-    if (!hasOurs) await write(services.database)
+    let written: Moved
+    if (!hasDeposits && coins.size === 0 && !blocks.some(hasRiders)) written = await write(services.database)
     else {
-      await services.database.transaction(async (tx) => {
-        await write(tx)
+      written = await services.database.transaction(async (tx) => {
+        const written = await write(tx)
         for (const [at, block] of blocks.entries()) {
-          for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, scan.known_at ?? askedAt)
+          for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
           await recordRiders(tx, network, block)
         }
         if (coins.size > 0) {
@@ -144,22 +196,33 @@ async function scanOnce(services: Services, chain: Chain, scan: Scan, tip: Chain
              where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
             [network.code, [...coins.keys()], [...coins.values()]])
         }
+        return written
       })
     }
     services.environment.checkpoint('scan.block')
-    height = newest.height
-    last = newest.hash
+    Object.assign(scan, { token: next, next: null, height: newest.height, hash: newest.hash, isLeased: newest.height < tip.height })
+    scan.watched.moved(written.below)
     moved = true
-    services.metrics.scanned.labels(network.code).set(height)
+    mayBeReady = written.waiting || hasDeposits
+    services.metrics.scanned.labels(network.code).set(scan.height)
+    const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
+    if (passed) await forget(services.database, network, scan, passed.height - BLOCKS_KEPT)
   }
-  const final = finalAt(network, tip, height)
-  if (!moved) {
-    const changed = await services.database.query(`update network_scans set tip_height = $3, final_height = $4
-      where network = $1 and lease_token = $2 and final_height <> $4 returning 1`, [network.code, scan.lease_token, tip.height, final])
-    if (changed.length > 0) await wake(services.database, network.code)
-  }
-  await creditReady(services, network, height, final)
-  return { more: height < tip.height && !isShort, isKnown: height >= tip.height }
+  const final = finalAt(network, tip, scan.height)
+  if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
+  if (mayBeReady) await creditReady(services, network, scan.height, final)
+  return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height }
+}
+
+/** Writes the final height of a scan that did not move. @returns whether it is another than before @throws TakenOver */
+async function finalMoved(database: Queryable, network: Network, { token }: Scan, tip: ChainTip, final: number): Promise<boolean> {
+  const row = await database.one<{ isMoved: boolean }>(
+    `with ours as (select final_height from network_scans where network = $1 and lease_token = $2), moved as (
+       update network_scans set tip_height = $3, final_height = $4
+       where network = $1 and lease_token = $2 and final_height <> $4 returning 1
+     ) select exists (select 1 from moved) "isMoved" from ours`, [network.code, token, tip.height, final])
+  if (!row) throw new TakenOver(network)
+  return row.isMoved
 }
 
 async function hashAt(services: Services, network: Network, height: number): Promise<string | undefined> {
@@ -169,32 +232,47 @@ async function hashAt(services: Services, network: Network, height: number): Pro
   return known?.hash
 }
 
+/** `waiting`: deposits of before wait for their depth. `below`: see {@link WatchedAddresses}. */
+interface Moved { waiting: boolean; below: string }
+
+/** Of `transactions t`, in SQL: a deposit of the network $1 that waits for its depth, by the index of what is under way on a network. */
+const WAITS_FOR_DEPTH =
+  `t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')`
+
 /**
- * Writes the position and the blocks that led to it, and makes what waits for the chain due (as `wake` does), in one statement.
- * @throws where another scanner has taken over: nothing is written
+ * Writes the position and the blocks that led to it, and makes what waits for the chain due (as `wake` does), in one statement. At the
+ * tip the lease ends with it, before it goes on.
+ * @param next the scan's next token @throws TakenOver
  */
 async function move(
-  tx: Queryable, network: Network, scan: Scan, blocks: readonly ChainBlock[],
+  tx: Queryable, network: Network, scan: Scan, next: string, blocks: readonly ChainBlock[],
   { tip, final, askedAt }: { tip: number; final: number; askedAt: Date },
-): Promise<void> {
-  const rows = await tx.query(
+): Promise<Moved> {
+  const row = await tx.one<Moved>(
     `with moved as (
        update network_scans set height = $3, tip_height = $4, final_height = $5, updated_at = $6,
-         known_at = case when $3::bigint >= $4::bigint then $7 else known_at end
+         known_at = case when $3::bigint >= $4::bigint then $7 else known_at end, lease_token = $11,
+         lease_until = case when $3::bigint < $4::bigint then $6::timestamptz + interval '${SCAN_LEASE_MS} milliseconds' end
        where network = $1 and lease_token = $2 returning 1
      ), kept as (
        insert into blocks (network, height, hash, parent)
          select $1, b.* from unnest($8::bigint[], $9::text[], $10::text[]) b where exists (select 1 from moved)
        on conflict (network, height) do update set hash = excluded.hash, parent = excluded.parent
-     ), forgotten as (
-       delete from blocks where network = $1 and height < $11::bigint and exists (select 1 from moved)
      ), woken as (
        update transactions set next_run_at = $6 where network = $1 and ${AWAITS_CHAIN} and exists (select 1 from moved)
-     ) select 1 from moved`,
-    [network.code, scan.lease_token, blocks.at(-1)?.height, tip, final, tx.now(), askedAt,
-      blocks.map(({ height }) => height), blocks.map(({ hash }) => hash), blocks.map(({ parent }) => parent),
-      (blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)?.height ?? 0) - BLOCKS_KEPT])
-  if (rows.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
+     ) select exists (select 1 from transactions t where ${WAITS_FOR_DEPTH}) waiting,
+       pg_snapshot_xmin(pg_current_snapshot())::text below from moved`,
+    [network.code, scan.token, blocks.at(-1)?.height, tip, final, tx.now(), askedAt,
+      blocks.map(({ height }) => height), blocks.map(({ hash }) => hash), blocks.map(({ parent }) => parent), next])
+  if (!row) throw new TakenOver(network)
+  return row
+}
+
+/** Forgets blocks below a height. By a statement of its own: beside it `move` would be planned anew each time, for longer than it takes. */
+async function forget(database: Queryable, network: Network, { token }: Scan, below: number): Promise<void> {
+  await database.query(
+    `delete from blocks where network = $1 and height < $2
+       and exists (select 1 from network_scans where network = $1 and lease_token = $3)`, [network.code, below, token])
 }
 
 /** Of blocks that were asked for apart those that stand on one another and on `last`; null: the first does not stand on it. */
@@ -219,11 +297,13 @@ async function placedCoins(tx: Queryable, network: Network, blocks: readonly Cha
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
-async function walkBack(services: Services, { network, client }: Chain, scan: Scan, from: number): Promise<number> {
+async function walkBack(services: Services, { network, client }: Chain, scan: Scan): Promise<void> {
+  const from = scan.height
   let height = from
   let differs = false
+  let known: string | undefined
   for (;;) {
-    const known = await hashAt(services, network, height)
+    known = await hashAt(services, network, height)
     if (known === undefined) {
       throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
     }
@@ -233,13 +313,14 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
     height--
   }
   // Heights that a lagging endpoint does not know yet are no reorganisation.
-  if (!differs) return from
+  if (!differs) return
+  const next = scan.next = services.environment.uuid()
   await services.database.transaction(async (tx) => {
     // First: one that was asleep meanwhile must not take back what another has read since.
-    const moved = await tx.query('update network_scans set height = $3 where network = $1 and lease_token = $2 returning 1', [
-      network.code, scan.lease_token, height,
-    ])
-    if (moved.length !== 1) throw new Error(`the scan of ${network.code} was taken over`)
+    const moved = await tx.query(
+      'update network_scans set height = $3, lease_token = $4 where network = $1 and lease_token = $2 returning 1',
+      [network.code, scan.token, height, next])
+    if (moved.length !== 1) throw new TakenOver(network)
     const gone = await tx.query<TransactionRow>(
       `select t.* from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where d.network = $1 and d.block_height > $2 for update of t`, [network.code, height])
@@ -251,20 +332,18 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
     await wake(tx, network.code)
   })
+  Object.assign(scan, { token: next, next: null, height, hash: known })
   services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')
-  return height
 }
 
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
-  // By the index of what is under way on a network.
   const rows = await services.database.query<
     Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean }
   >(
     `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase
      from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-     where t.network = $1 and t.status = 'pending' and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-       and d.block_height is not null`, [network.code])
+     where ${WAITS_FOR_DEPTH} and d.block_height is not null`, [network.code])
   const shown: { workspace: string; id: string; confirmations: number }[] = []
   for (const row of rows) {
     const confirmations = scanned - Number(row.block_height) + 1

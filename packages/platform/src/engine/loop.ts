@@ -17,6 +17,9 @@ export interface Loop {
 }
 
 const BACKOFF_MAX_MS = 15_000
+/** Where nothing was due and no bell rang for so long, it is asked less often what is: what this process makes due rings. */
+const QUIET_AFTER_MS = 10_000
+const QUIET_MS = 1000
 
 /** Runs loops until the signal; an error is logged, and the loop goes on after a growing pause. */
 export async function runLoops(services: Services, loops: readonly Loop[], signal: AbortSignal): Promise<void> {
@@ -53,12 +56,17 @@ class Lookout {
   readonly #everyMs: number
   /** Those that wait, and since when. */
   readonly #waiting = new Map<Loop, number>()
+  /** Rung when a loop goes on. */
+  readonly #moved: Bell
+  #movedAt: number
 
   constructor(services: Services, loops: readonly Loop[]) {
     this.#services = services
     this.#loops = loops
     this.#bells = new Map(loops.map((loop) => [loop, loop.bell ?? new Bell(services.environment)]))
     this.#everyMs = Math.min(...loops.map(({ everyMs }) => everyMs))
+    this.#moved = new Bell(services.environment)
+    this.#movedAt = services.environment.now()
   }
 
   /** Resolves when something is due to a loop, when its bell is rung, or with the signal. */
@@ -66,6 +74,19 @@ class Lookout {
     this.#waiting.set(loop, this.#services.environment.now())
     await this.#bells.get(loop)?.wait(null, signal)
     this.#waiting.delete(loop)
+    this.#movedAt = this.#services.environment.now()
+    this.#moved.ring()
+  }
+
+  /**
+   * Until it is asked again: soon, or where all is quiet and this process alone makes work, a little later, unless something moves.
+   * After a move it is as long as ever until the next question.
+   */
+  async #pause(signal: AbortSignal): Promise<void> {
+    const { environment, settings } = this.#services
+    const quietMs = settings.role === 'all' && Math.abs(environment.now() - this.#movedAt) >= QUIET_AFTER_MS ? QUIET_MS - this.#everyMs : 0
+    if (quietMs > 0) await this.#moved.wait(quietMs, signal)
+    await environment.sleep(this.#everyMs, signal)
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -76,7 +97,7 @@ class Lookout {
     // The time has its place also where no loop asks for it: PostgreSQL refuses a value that has none.
     const text = `select concat_ws(' ', ${terms.join(', ')}) due where $1::timestamptz is not null`
     while (!signal.aborted) {
-      await environment.sleep(this.#everyMs, signal)
+      await this.#pause(signal)
       if (signal.aborted || this.#waiting.size === 0) continue
       // Where the database cannot be asked all are due: each tells of that as it does alone, and waits the longer for it.
       const row = await database.one<{ due: string }>(text, [database.now()]).catch((error: unknown) => {

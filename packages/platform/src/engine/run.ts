@@ -13,7 +13,7 @@ import { cancelUnsigned, voidAndFail } from './fail.ts'
 import type { State, TransactionRow } from './transaction.ts'
 
 const CONCURRENCY = 16
-/** While requests keep this process busy. */
+/** While requests keep this process busy; during a burst of them no step is begun. */
 const CONCURRENCY_LEAST = 2
 const RETRY_MIN_MS = 500
 const RETRY_MAX_MS = 30_000
@@ -91,7 +91,8 @@ export function transactionLoop(services: Services): Loop {
     due: 'exists (select 1 from transactions where next_run_at <= $1 and (lease_until is null or lease_until < $1))',
     bell: services.work,
     async run(signal) {
-      const free = (services.pressure.isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size
+      const { isBurst, isHigh } = services.pressure
+      const free = (isBurst ? 0 : isHigh ? CONCURRENCY_LEAST : CONCURRENCY) - running.size
       if (free > 0) {
         for (const row of await claim(services, free)) {
           const work = runStep(services, row).finally(() => running.delete(work))

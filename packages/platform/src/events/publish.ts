@@ -30,6 +30,8 @@ export interface Distributor {
 const LOCK = 7_205_160_013
 const BATCH = 200
 const CROWD_MS = 50
+/** The same while requests want the processor. */
+const CROWD_BUSY_MS = 250
 /** Other processes write events too, and are not heard. */
 const POLL_MS_MAX = 1000
 
@@ -132,7 +134,9 @@ export function publishLoop(services: Services, distributor: Distributor): Loop 
     async run(signal) {
       const published = await publish(services, distributor)
       // What comes in a crowd is published together.
-      if (published > 0 && published < BATCH) await services.environment.sleep(CROWD_MS, signal)
+      if (published > 0 && published < BATCH) {
+        await services.environment.sleep(services.pressure.isHigh ? CROWD_BUSY_MS : CROWD_MS, signal)
+      }
       return published > 0
     },
   }

@@ -35,10 +35,11 @@ export const createExchangeWithdrawal = endpoint({
   ],
   method: 'POST', path: '/dac/v1/exchange-withdrawals', summary: 'Withdraw from an exchange to an own wallet', access: 'write',
   body: withdrawalBody, response: exchangeTransferShape,
-  async handler({ services, caller, body }) {
+  async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(
-      services.database, { scope: 'exchange_transfers', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
+      services.database,
+      { scope: 'exchange_transfers', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash, askedAt },
       (database) => answeredTo(database, 'exchange_transfers', caller, body.sequence_id, payloadHash),
       (admit) => create(services, caller, body, payloadHash, admit),
     )

@@ -5,13 +5,16 @@ import type { Loop } from '../engine/loop.ts'
 import { IS_FILLED } from './ensure-tank.ts'
 import { gasTanksOf } from './list-tanks.ts'
 
+/** The question looks at every tank, so it is not put more often than somebody could act on the answer. */
+const EVERY_MS = 2000
+
 interface Changed { id: string; workspace_id: string; network: string; was: string; now: 'ok' | 'low' | 'empty' }
 
 /** Tells of each tank whose balance has fallen below its threshold, to nothing, or has risen again: once for each change. */
 export function watchTanksLoop(services: Services): Loop {
   return {
     name: 'watch tanks',
-    everyMs: 1000,
+    everyMs: EVERY_MS,
     async run() {
       const natives = JSON.stringify(Object.fromEntries(services.registry.networks.map((network) => [network.code, network.native_asset])))
       // Most tanks have not changed: the database compares, and only the others are looked at.

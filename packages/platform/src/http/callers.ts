@@ -32,11 +32,13 @@ interface Asking { apiKey: string; nonce: string; subject: string; limit: number
 /** `requests`: of its subject in this window, itself included. */
 interface Admitted { nonceOk: boolean; requests: number; window: { start: number; end: number } }
 
-/** Looks callers up by API key and keeps parsed public keys for a moment. */
+/** Looks callers up by API key and keeps them for a moment; a public key that has not changed is not parsed again. */
 export class Callers {
   readonly #database: Database
   readonly #environment: Environment
-  readonly #known = new Map<string, { caller: KnownCaller | null; at: number }>()
+  readonly #known = new Map<string, { caller: KnownCaller; pem: string; at: number }>()
+  /** Those that are being looked up: who asks meanwhile has the same answer. */
+  readonly #looking = new Map<string, Promise<KnownCaller | null>>()
   /** When this process last wrote down that a key was used. */
   readonly #used = new Map<string, number>()
   readonly #admissions: Batch<Asking, Admitted>
@@ -67,6 +69,16 @@ export class Callers {
   async find(apiKey: string): Promise<KnownCaller | null> {
     const known = this.#known.get(apiKey)
     if (known && Math.abs(this.#environment.now() - known.at) < REMEMBER_MS) return known.caller
+    const asked = this.#looking.get(apiKey)
+    if (asked) return asked
+    const looking = this.#look(apiKey).finally(() => {
+      if (this.#looking.get(apiKey) === looking) this.#looking.delete(apiKey)
+    })
+    this.#looking.set(apiKey, looking)
+    return looking
+  }
+
+  async #look(apiKey: string): Promise<KnownCaller | null> {
     const row = await this.#database.one<{
       api_key: string; role: 'full' | 'read-only'; public_key_pem: string; rate_limit: number | null; sub_account_id: string
       ip_allow_list: string[]; person_id: string | null
@@ -77,16 +89,18 @@ export class Callers {
               w.id workspace_id, w.name workspace
        from api_users u join sub_accounts s on s.id = u.sub_account_id join workspaces w on w.id = s.workspace_id
        where u.api_key = $1 and u.revoked_at is null`, [apiKey])
+    const known = this.#known.get(apiKey)
     const caller = row ? {
       apiKey: row.api_key, role: row.role, workspaceId: row.workspace_id, workspace: row.workspace, subAccountId: row.sub_account_id,
-      subAccount: row.sub_account, subAccountIndex: row.path_index, publicKey: parsePublicKey(row.public_key_pem),
+      subAccount: row.sub_account, subAccountIndex: row.path_index,
+      publicKey: known?.pem === row.public_key_pem ? known.caller.publicKey : parsePublicKey(row.public_key_pem),
       rateLimit: row.rate_limit, ipAllowList: readRanges(row.ip_allow_list), personId: row.person_id,
     } : null
     // Unknown keys are not remembered: their number has no bound.
-    if (caller) {
+    if (row && caller) {
       if (this.#known.size >= REMEMBERED_MAX) this.#known.clear()
-      this.#known.set(apiKey, { caller, at: this.#environment.now() })
-    }
+      this.#known.set(apiKey, { caller, pem: row.public_key_pem, at: this.#environment.now() })
+    } else this.#known.delete(apiKey)
     return caller
   }
 
@@ -103,6 +117,7 @@ export class Callers {
 
   forget(): void {
     this.#known.clear()
+    this.#looking.clear()
   }
 }
 

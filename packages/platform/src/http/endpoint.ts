@@ -29,6 +29,8 @@ export interface Context<Body, Query, Params> extends Admission {
   body: Body
   query: Query
   params: Params
+  /** When the request came, before anybody was asked who sent it: milliseconds of this process's clock. */
+  askedAt: number
   /** `Last-Event-ID`: what the client of a stream has seen already. */
   lastEventId?: string | undefined
 }

@@ -9,12 +9,18 @@ export interface Key {
   /** Undefined: the request has none. */
   name: string | undefined
   payloadHash: string
+  /** When the request came: what was refused after that, under this key, refuses it too. */
+  askedAt: number
 }
 
 /** To be called first in the commit that makes what is asked for. @throws where the key has an answer by then */
 export type Admit = (tx: Queryable) => Promise<void>
 
-interface Refusal { refusals: number; refusal: { code: ErrorCode; message: string; field?: string; details?: Record<string, unknown> } }
+interface Refusal {
+  refusals: number
+  refused_at: Date
+  refusal: { code: ErrorCode; message: string; field?: string; details?: Record<string, unknown> }
+}
 
 /** A request under the same key was answered while this one was under way. */
 class Answered extends Error {
@@ -37,16 +43,18 @@ export async function decidedOnce(
   database: Database, key: Key, answered: (database: Queryable) => Promise<Reply | null>, make: (admit: Admit) => Promise<Reply>
 ): Promise<Reply> {
   if (key.name === undefined) return make(async () => undefined)
-  const before = (await refusalOf(database, key))?.refusals ?? 0
+  const before = await refusalOf(database, key)
   const early = await answered(database)
   if (early) return early
+  // It may have stood still between its coming and this, for long enough that its caller was refused by another.
+  if (before && before.refused_at.getTime() > key.askedAt) throw asError(before)
   try {
     return await make(async (tx) => {
       await lockKey(tx, key)
       const late = await answered(tx)
       if (late) throw new Answered(late)
       const last = await refusalOf(tx, key)
-      if (last && last.refusals !== before) throw asError(last)
+      if (last && last.refusals !== before?.refusals) throw asError(last)
     })
   } catch (error) {
     if (error instanceof Answered) return error.reply
@@ -68,7 +76,7 @@ const lockKey = (tx: Queryable, { scope, subAccountId, name }: Key) =>
   tx.query('select pg_advisory_xact_lock(hashtextextended($1, 0))', [`key ${scope} ${subAccountId} ${name}`])
 
 const refusalOf = (database: Queryable, { scope, subAccountId, name, payloadHash }: Key) => database.one<Refusal>(
-  'select refusals, refusal from refused_keys where sub_account_id = $1 and scope = $2 and name = $3 and payload_hash = $4',
+  'select refusals, refused_at, refusal from refused_keys where sub_account_id = $1 and scope = $2 and name = $3 and payload_hash = $4',
   [subAccountId, scope, name, payloadHash])
 
 const asError = ({ refusal: { code, message, field, details } }: Refusal): ApiError =>

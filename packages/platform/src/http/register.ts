@@ -26,6 +26,7 @@ export function register<O extends Operation>(
     },
   })
   async function answered(request: FastifyRequest): Promise<{ holder: Holder | null; answer: Reply }> {
+    const askedAt = services.environment.now()
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
     const { admission, holder } = await door.admit(services, request, rawBody, definition)
     // Without a schema a body may be absent, or an empty object.
@@ -34,6 +35,7 @@ export function register<O extends Operation>(
     const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
     const params = definition.params ? readParams(definition.params, request.params) : undefined
     const lastEventId = request.headers['last-event-id']?.toString()
-    return { holder, answer: await definition.handler({ services, ...(admission as Admission), body, query, params, lastEventId }) }
+    const context = { services, ...(admission as Admission), body, query, params, askedAt, lastEventId }
+    return { holder, answer: await definition.handler(context) }
   }
 }

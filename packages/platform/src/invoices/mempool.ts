@@ -23,7 +23,7 @@ const AWAITED = `select distinct o.network from invoices i
   union select distinct network from invoice_mempool where waiting`
 
 async function awaitedNetworks({ database }: Services): Promise<Set<string>> {
-  return new Set((await database.query<{ network: string }>(AWAITED)).map(({ network }) => network))
+  return new Set((await database.query<{ network: string }>(AWAITED, [])).map(({ network }) => network))
 }
 
 /** What a process remembers of a pool between two looks; a new one reads the pool anew. */
@@ -122,9 +122,9 @@ async function noteGone({ database }: Services, network: string, txid: string): 
   return rows.length > 0
 }
 
-/** The same for many loops that ask at the same pace: one query serves them all. */
+/** The same for many loops that ask at the same pace: one query serves them all, whichever asks first. */
 export function awaitedNetworksShared(services: Services): () => Promise<Set<string>> {
-  return shared(() => awaitedNetworks(services), services.settings.pollMs / 2, () => services.environment.now())
+  return shared(() => awaitedNetworks(services), services.settings.pollMs * 0.9, () => services.environment.now())
 }
 
 /** Follows what waits on one network, while somebody may pay an invoice there. */

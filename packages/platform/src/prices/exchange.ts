@@ -31,14 +31,15 @@ export interface ExchangeOptions {
  * now, as the last trade need not be.
  */
 export function exchange(o: ExchangeOptions): PriceSource {
-  let opening: Promise<Exchange> | undefined
+  // At once, and not when a price is waited for: ccxt's module takes a while to read. Few calls at a pace of our own need no limiter.
+  const opening = openClient<Exchange>({ id: o.id, url: o.url, fetch: o.fetch, timeoutMs: o.timeoutMs ?? TIMEOUT_MS })
+  // Whoever asks for a price is told.
+  opening.catch(() => undefined)
   let loadedAt = 0
   return {
     name: o.id,
     async quotes(coins) {
       try {
-        // Few calls at a pace of our own need no limiter.
-        opening ??= openClient<Exchange>({ id: o.id, url: o.url, fetch: o.fetch, timeoutMs: o.timeoutMs ?? TIMEOUT_MS })
         const client = await opening
         const askedAt = o.environment.now()
         if (client.markets === undefined || askedAt - loadedAt > MARKETS_MS) {

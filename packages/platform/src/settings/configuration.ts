@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { ChainError, parseAmount, type Registry } from '@custody/chains'
+import { ChainError, parseAmount, type Registry } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains'
+import { loadRegistry, parseAmount, type NetworkMode } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'

@@ -1,4 +1,4 @@
-import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains'
+import { ChainError, parseAmount, type NetworkMode, type Registry } from '@custody/chains/basics'
 
 /** `cost_multiple` is kept in thousandths. */
 export const MULTIPLE_DECIMALS = 3

@@ -1,4 +1,4 @@
-import { ChainError } from '@custody/chains'
+import { ChainError } from '@custody/chains/basics'
 import { parseUsd } from '../decimals.ts'
 
 /** A subscription tier. Amounts in millionths of a USD. */

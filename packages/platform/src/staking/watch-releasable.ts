@@ -5,15 +5,16 @@ import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 
+const IS_AWAITED = 'released_by is null and told_at is null'
+
 /** Tells of each unstake whose cooldown is over by the time of the chain, once. It releases nothing. */
 export function watchReleasableLoop(services: Services): Loop {
   return {
     name: 'releasable',
     everyMs: 3000,
+    due: `exists (select 1 from cooldowns where ${IS_AWAITED})`,
     async run() {
-      const networks = await services.database.query<{ network: string }>(
-        'select distinct network from cooldowns where released_by is null and told_at is null'
-      )
+      const networks = await services.database.query<{ network: string }>(`select distinct network from cooldowns where ${IS_AWAITED}`)
       for (const { network } of networks) {
         if (!services.networks.has(network)) continue
         const headTime = await services.networks.stakes(network).client.headTime()

@@ -31,17 +31,20 @@ export const createConversion = endpoint({
   id: 'createConversion', tag: 'Trading',
   description: 'Converts by a quote, or at what the books say now. One market order of a linked account.',
   errors: [
-    'NOT_FOUND', 'QUOTE_EXPIRED', 'CONVERSION_UNAVAILABLE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE',
-    'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
+    'NOT_FOUND', 'INVALID_AMOUNT', 'QUOTE_EXPIRED', 'CONVERSION_UNAVAILABLE', 'PREPAID_FEE_EXHAUSTED', 'PRICE_UNAVAILABLE',
+    'INSUFFICIENT_BALANCE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
   ],
   example: { from_asset: 'BTC', to_asset: 'USDT', amount: 0.015, sequence_id: 'convert-12' },
   method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
-  async handler({ services, caller, body: asked }) {
+  async handler({ services, caller, body: asked, askedAt }) {
     const payloadHash = hashPayload(asked)
     const { quote, sequence_id: sequence } = asked
     return decidedOnce(
       services.database,
-      { scope: quote === undefined ? 'conversions' : 'quotes', subAccountId: caller.subAccountId, name: quote ?? sequence, payloadHash },
+      {
+        scope: quote === undefined ? 'conversions' : 'quotes', subAccountId: caller.subAccountId, name: quote ?? sequence, payloadHash,
+        askedAt,
+      },
       (database) => answeredBefore(services, database, caller, asked, payloadHash),
       (admit) => create(services, caller, asked, payloadHash, admit))
   },

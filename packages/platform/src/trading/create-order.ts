@@ -46,10 +46,11 @@ export const createOrder = endpoint({
     sequence_id: 'rebalance-7',
   },
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
-  async handler({ services, caller, body }) {
+  async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(
-      services.database, { scope: 'orders', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash },
+      services.database,
+      { scope: 'orders', subAccountId: caller.subAccountId, name: body.sequence_id, payloadHash, askedAt },
       (database) => answeredTo(database, 'orders', caller, body.sequence_id, payloadHash),
       async (admit) => ({ text: (await makeOrder(services, caller, body, payloadHash, { admit })).response }),
     )

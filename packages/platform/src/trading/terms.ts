@@ -50,10 +50,13 @@ export function checkTraits(body: OrderBody, exchange: string, traits: VenueTrai
 
 /** A positive decimal, exact. @throws ApiError `INVALID_AMOUNT` that names the field */
 export function readPositive(text: string, field: string): bigint {
+  const most = () => wrong(field, `must be at most ${showUnits(UNITS_MAX)}`, 'INVALID_AMOUNT')
   const units = readUnits(text)
+  // Too long to be read; a double knows how large it is, and no more is asked.
+  if (units === null && Number(text) > Number(showUnits(UNITS_MAX))) throw most()
   if (units === null || showUnits(units) !== canonical(text)) throw wrong(field, 'has more than 18 decimals', 'INVALID_AMOUNT')
   if (units <= 0n) throw wrong(field, 'must be greater than zero', 'INVALID_AMOUNT')
-  if (units > UNITS_MAX) throw wrong(field, `must be at most ${showUnits(UNITS_MAX)}`, 'INVALID_AMOUNT')
+  if (units > UNITS_MAX) throw most()
   return units
 }
 

@@ -1,7 +1,7 @@
 import { parseAmount, type Asset } from '@custody/chains'
 import { requestHeaders, signRequest } from '@custody/request-auth'
 import type { Caller } from '../../src/http/endpoint.ts'
-import { PRIVATE_KEY } from '../harness.ts'
+import { PRIVATE_KEY } from './caller-key.ts'
 import { bytesOf } from './chance.ts'
 import type { Instance } from './instance.ts'
 import { Actor } from './schedule.ts'

@@ -80,11 +80,24 @@ export class ChainFaults {
       this.#world.noted('a chain told of a head that it has not')
       return { ...answer, body: wrong }
     }
-    if (question.includes('"eth_getLogs"') && answer.body.includes('"topics"') && chance.rarely(odds.partial)) {
+    return this.#partial(question, answer)
+  }
+
+  /** An endpoint that has a block or a transaction and not yet its logs: it says so, or answers as if there were none. */
+  #partial(question: string, answer: Answered): Answered {
+    const { chance, odds } = this.#world
+    if (!/"eth_get(Logs|TransactionReceipt|BlockReceipts)"/.test(question) || !answer.body.includes('"topics"')) return answer
+    if (!chance.rarely(odds.partial)) return answer
+    if (question.includes('"eth_getLogs"') && chance.below(2) === 1) {
       this.#world.noted('a chain knew a block and not yet its logs')
       return { ...answer, body: answer.body.replace(/"result":.*$/s, '"error":{"code":-32000,"message":"unknown block"}}') }
     }
-    return answer
+    this.#world.noted('a chain left out logs without a word')
+    const told = JSON.parse(answer.body) as { result: { logs: unknown[] } | { logs?: unknown[]; topics?: unknown[] }[] }
+    const result = Array.isArray(told.result)
+      ? told.result.filter(({ topics }) => topics === undefined).map((receipt) => ({ ...receipt, logs: [] }))
+      : { ...told.result, logs: [] }
+    return { ...answer, body: JSON.stringify({ ...told, result }) }
   }
 }
 

@@ -4,6 +4,9 @@ import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
 import { prepareDatabase } from '../prepared-database.ts'
+import { BEGINNING } from './beginning.ts'
+import { Connections } from './connections.ts'
+import { LEDGER_WATCH } from './ledger-watch.ts'
 
 /** Ids and times that the database makes are counted: they decide what comes first among equals, and a seed is to be one story. */
 const COUNTED_IDS = `do $$
@@ -39,6 +42,8 @@ const SETTINGS = [
 /** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
 const START_MS_MAX = 600_000
 const CUT_MS_MAX = 300_000
+/** Simulations that one database sees. */
+const PLAYED_MAX = 25
 /** How often is asked whether a connection has ended. */
 const ENDED_POLL_MS = 2
 /** Turns of this process in which it sees that sockets have ended. */
@@ -54,18 +59,33 @@ export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000 }
  * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does: whoever lets a lock go writes there who
  * has it next.
  */
-const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select distinct pid from pg_locks
-  where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object')) waiting`
+const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select pid, min(waitstart) since from pg_locks
+  where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object') group by pid) waiting
+  order by since, pid`
 
-/** Connections that wait for locks of others. `isKnot`: some wait for each other, which the database will end. */
-export interface Locked { count: number; isKnot: boolean }
+/**
+ * Connections that wait for locks of others, by their servers' process ids, the one that has waited longest first. `isKnot`: some wait for
+ * each other, which the database will end.
+ */
+export interface Locked { pids: number[]; isKnot: boolean }
 
-/** A database server for many simulations; each has a database of its own. */
+/** A simulation's database, with nothing in it but what an installation begins with. */
+export interface SimulatedDatabase {
+  name: string
+  /** `of`: the name by which a connection is known. */
+  url(of: string): string
+  connections: Connections
+  /** It may be the next simulation's, as it was at first. */
+  giveBack(): Promise<void>
+}
+
+/** A database server for many simulations; each has a database that nobody else has meanwhile. */
 export class Ground {
   readonly home = mkdtempSync(join(tmpdir(), 'custody-simulation-'))
   #postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>> | null = null
   #admin: Database | null = null
   #count = 0
+  readonly #kept: SimulatedDatabase[] = []
 
   async start(): Promise<void> {
     await prepareDatabase(this.home)
@@ -75,34 +95,51 @@ export class Ground {
     await this.#admin.query('select pg_reload_conf()')
     const template = openDatabase(this.#postgres.url, { max: 1, onError: () => undefined })
     await template.query(COUNTED_IDS)
+    await template.query(LEDGER_WATCH)
+    await template.query(BEGINNING)
     await template.close()
   }
 
-  /** A database of its own. `url` takes the name by which its connections are known. */
-  async database(): Promise<{ name: string; url(of: string): string; drop(): Promise<void> }> {
+  /**
+   * What connections have learned of tables and plans is most of what a storm asks of the server, so a database is emptied and kept
+   * with them, until what is left of its rows takes longer to pass by.
+   */
+  async database(): Promise<SimulatedDatabase> {
+    const known = this.#kept.pop()
+    if (known) return known
+    const admin = this.#admin as Database
     const name = `simulation_${++this.#count}`
-    await this.#admin?.query(`create database ${name} template custody strategy file_copy`)
-    await this.#admin?.query(`alter database ${name} set search_path = simulated, pg_catalog, public`)
-    return {
-      name,
-      url: (of) => `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`,
-      drop: async () => {
-        await this.#ended(name)
-        await this.#admin?.query(`drop database if exists ${name}`)
+    await admin.query(`create database ${name} template custody strategy file_copy`)
+    await admin.query(`alter database ${name} set search_path = simulated, pg_catalog, public`)
+    const url = (of: string) => `${(this.#postgres as { url: string }).url.replace('/custody?', `/${name}?`)}&application_name=${of}&${PATIENCE}`
+    const connections = new Connections()
+    const cleaner = openDatabase(url('cleaner'), { ...DATABASE_PATIENCE, pool: connections.poolOf('cleaner'), onError: () => undefined })
+    let played = 0
+    const database: SimulatedDatabase = {
+      name, url, connections,
+      giveBack: async () => {
+        if (++played < PLAYED_MAX) {
+          await cleaner.query('select simulated.begin_again()')
+          this.#kept.push(database)
+        } else {
+          await connections.close()
+          await admin.query(`drop database ${name} with (force)`)
+        }
       },
     }
+    return database
   }
 
   async locked(): Promise<Locked> {
     const waiting = await this.#waiting()
-    return { count: waiting.size, isKnot: isKnot(waiting) }
+    return { pids: [...waiting.keys()], isKnot: isKnot(waiting) }
   }
 
   /**
-   * Ends all connections to a database, as a restart of the server does, or those of one name, as where their process is gone;
+   * Ends connections to a database by their servers' process ids, as where whoever had them is gone or the server starts again;
    * resolves once everybody has seen it.
    */
-  async cut(name: string, of: string | null = null): Promise<void> {
+  async cut(name: string, of: readonly number[]): Promise<void> {
     await this.#ended(name, of)
     for (let turn = 0; turn < CUT_SEEN_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve))
   }
@@ -111,9 +148,10 @@ export class Ground {
    * Whoever waits for a lock ends before whom it waits for: else it may have the lock of one that has just ended, and go on, or not, as
    * this machine likes.
    */
-  async #ended(name: string, of: string | null = null): Promise<void> {
+  async #ended(name: string, of: readonly number[]): Promise<void> {
+    if (of.length === 0) return
     const end = performance.now() + CUT_MS_MAX
-    const ours = 'from pg_stat_activity where datname = $1 and ($2::text is null or application_name = $2)'
+    const ours = 'from pg_stat_activity where datname = $1 and pid = any($2)'
     for (;;) {
       const pids = (await this.#admin?.query<{ pid: number }>(`select pid ${ours}`, [name, of]) ?? []).map(({ pid }) => pid)
       if (pids.length === 0) return
@@ -134,11 +172,12 @@ export class Ground {
 
   /** Of whom waits for a lock: for whom. */
   async #waiting(): Promise<Map<number, number[]>> {
-    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING) ?? []
+    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING, []) ?? []
     return new Map(waiting.map(({ pid, blockers }) => [pid, blockers]))
   }
 
   async stop(): Promise<void> {
+    await Promise.all(this.#kept.map(({ connections }) => connections.close()))
     await this.#admin?.close()
     await this.#postgres?.stop()
     rmSync(this.home, { recursive: true, force: true })

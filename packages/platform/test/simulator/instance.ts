@@ -3,7 +3,8 @@ import type { FastifyInstance } from 'fastify'
 import { connectAll } from '../../src/app/connect.ts'
 import { localEndpoints } from '../../src/app/local.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
-import { loopsOf, scans, serves } from '../../src/app/loops.ts'
+import { scans, serves } from '../../src/app/duties.ts'
+import { loopsOf } from '../../src/app/loops.ts'
 import { heartbeatLoop } from '../../src/app/presence.ts'
 import { HeldNetworks } from '../../src/deposits/hold-networks.ts'
 import { runLoops } from '../../src/engine/loop.ts'
@@ -31,6 +32,7 @@ import { ENDPOINTS } from './requests.ts'
 import { EXCHANGE_URL } from './exchange.ts'
 import { digest, gatedDatabase, type LastCommit } from './gated-database.ts'
 import { DATABASE_PATIENCE } from './ground.ts'
+import { watched } from './ledger-watch.ts'
 import type { World } from './world.ts'
 import { Actor } from './schedule.ts'
 
@@ -46,7 +48,7 @@ const PAUSE_MS_MIN = 1000
 /** How busy this machine is, is no part of the story. */
 class Unhurried extends Pressure {
   override get isHigh(): boolean {
-    return false
+    return this.isBurst
   }
 }
 
@@ -82,16 +84,16 @@ export class Instance {
     }
     this.#work = new Bell(environment)
     this.#database = openDatabase(world.databaseUrl(name), {
-      ...DATABASE_PATIENCE, now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
+      ...DATABASE_PATIENCE, pool: world.connections.poolOf(name), now: environment.now, onError: () => undefined, max: 30, onEvent: () => this.#work.ring(),
     })
-    const database = gatedDatabase(this.#database, actor, schedule, () => this.lastCommit)
+    const database = gatedDatabase(watched(this.#database, (problem) => world.problems.push(problem)), actor, schedule, () => this.lastCommit)
     const signers = {
       ...world.nodes.signers,
       call: (node: number, method: string, path: string, body: unknown) =>
         schedule.gate(actor, `node ${node} ${path} ${digest([body])}`, () => world.nodeFaults.ask(node, method, path, body)),
     } as unknown as SignerNodes
     const log = world.log(name)
-    const pressure = new Unhurried()
+    const pressure = new Unhurried(environment.now)
     this.services = stageServices({
       environment, database, log, signers, pressure, receipts: new Receipts({ signers, environment, database, log, pressure }), metrics: createMetrics(), outbox: new Bell(environment), work: this.#work,
       keys: { get: async (_workspace: string, curve: Curve) => ({ at: world.keys.at[curve] }) },

@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { createHash } from 'node:crypto'
 import type { Chance } from './chance.ts'
+import { digestOf } from './digest.ts'
 import type { Locked } from './ground.ts'
 
 /** What an instance asks of the world: it waits until the schedule lets it through. */
@@ -9,6 +9,8 @@ interface Gate {
   label: string
   /** Tells who asks from others that ask the same. */
   story: string
+  /** All of that, by which gates are sorted. */
+  name: string
   /** Resolves when all that it set off outside of this process has come back, with what hands the answer over. */
   open(): Promise<{ handOver(): void; isRefused: boolean }>
 }
@@ -41,8 +43,11 @@ const STEP_MS = 5
 const STUCK_MS = 120_000
 /** What is asked of others than the database, which may wait for no lock. */
 const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
-/** A statement within a transaction: what it locks stays locked, and what was locked too, until the transaction ends. */
-const WITHIN_TRANSACTION = /^ {2}(?!commit|rollback)/
+/**
+ * The end of a transaction, at which others may have what they wait for. What a statement of its own locks nobody waits for before it has
+ * come back: whoever waited already waits for somebody else.
+ */
+const ENDS_TRANSACTION = /^ {2}(commit|rollback)/
 /** What has not come back by then may wait for a lock that another instance holds. */
 const LOCKED_AFTER_MS = 4
 /** More than the database takes to see that nobody waits for each other (`deadlock_timeout` of ground.ts): then it looks no more. */
@@ -68,6 +73,8 @@ export class Schedule {
   #orders = 0
   readonly #stories = new AsyncLocalStorage<string>()
   readonly #locked: () => Promise<Locked>
+  /** Servers' processes that wait for a lock and stand still, so that who came before them has it first. */
+  readonly #stopped = new Set<number>()
 
   /** @param locked which of the database's connections wait for a lock */
   constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
@@ -81,8 +88,9 @@ export class Schedule {
   gate<T>(actor: Actor, label: string, act: () => Promise<T>): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (actor.isDead) return
+      const story = this.#told(label)
       this.#gates.push({
-        actor, label, story: this.#told(label),
+        actor, label, story, name: `${actor.name} ${label} ${story}`,
         open: async () => {
           try {
             const answer = await act()
@@ -97,7 +105,7 @@ export class Schedule {
 
   /** What whoever asks now has asked before, and this, as a digest; whatever follows from it goes on from there. */
   #told(label: string): string {
-    const story = createHash('sha256').update(`${this.#stories.getStore() ?? ''} ${label}`).digest('hex').slice(0, 12)
+    const story = digestOf(`${this.#stories.getStore() ?? ''} ${label}`)
     this.#stories.enterWith(story)
     return story
   }
@@ -128,8 +136,7 @@ export class Schedule {
   /** What can happen now, by name; empty: time has to pass. */
   #open(): Gate[] {
     // By name: which of several continuations came first in this process is no matter of the seed.
-    const name = ({ actor, label, story }: Gate) => `${actor.name} ${label} ${story}`
-    return this.#gates.filter(({ actor }) => actor.pausedUntilMs <= this.nowMs).sort((a, b) => (name(a) < name(b) ? -1 : name(a) > name(b) ? 1 : 0))
+    return this.#gates.filter(({ actor }) => actor.pausedUntilMs <= this.nowMs).sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0))
   }
 
   /** Lets one thing happen, or time pass until something may. False: nothing will ever happen again. */
@@ -150,11 +157,38 @@ export class Schedule {
 
   async #through(gate: Gate): Promise<void> {
     const isOutside = OUTSIDE.test(gate.label)
-    const isRefused = await this.#opened(gate, isOutside)
-    // Where no lock can have gone nobody is asked who waits: it would be a fifth of all that a storm asks the database.
-    const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
-    if (isRefused || isAnotherEnded || !isOutside && !WITHIN_TRANSACTION.test(gate.label)) await this.#unlocked()
+    const isEnd = ENDS_TRANSACTION.test(gate.label)
+    await this.#inTurn(isEnd, new Set(), async () => {
+      const isRefused = await this.#opened(gate, isOutside)
+      // Where no lock can have gone nobody is asked who waits, which takes the database longer than most statements.
+      const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
+      if (isRefused || isAnotherEnded || isEnd) await this.#unlocked()
+    })
     await this.#handOver()
+  }
+
+  /**
+   * Where locks go for which several wait, they have them in the order in which they came: PostgreSQL wakes some of them together, and
+   * which of those is the first is a matter of this machine. So all but the first stand still, and go on one after the other.
+   * @param ending servers' processes that end by it, which have to hear so
+   */
+  async #inTurn(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
+    const later = isFreeing && this.#held.size > 1 ? (await this.#locked()).pids.slice(1).filter((pid) => !ending.has(pid)) : []
+    for (const pid of later) if (signalled(pid, 'SIGSTOP')) this.#stopped.add(pid)
+    try {
+      await act()
+      for (const pid of later) {
+        this.#go(pid)
+        await this.#unlocked()
+      }
+    } finally {
+      for (const pid of this.#stopped) this.#go(pid)
+    }
+  }
+
+  #go(pid: number): void {
+    signalled(pid, 'SIGCONT')
+    this.#stopped.delete(pid)
   }
 
   /** Resolves when all that a gate set off has come, or waits for a lock. True: it was refused. */
@@ -176,7 +210,7 @@ export class Schedule {
       if (!isOutside && await this.#isHeldUp()) {
         // Two may wait for each other: which of them the database ends is the one that came last, once the first has looked.
         await new Promise((resolve) => setTimeout(resolve, DEADLOCK_MS))
-        if (await this.#isHeldUp()) return isRefused
+        return isRefused
       }
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${label}, after ${this.trace.at(-1)}`)
     }
@@ -184,13 +218,19 @@ export class Schedule {
 
   /** Whether all that is under way waits for locks that only something else of the schedule can let go. */
   async #isHeldUp(): Promise<boolean> {
-    const { count, isKnot } = await this.#locked()
-    return count >= this.#held.size && !isKnot
+    const { pids, isKnot } = await this.#locked()
+    return new Set([...pids, ...this.#stopped]).size >= this.#held.size && !isKnot
   }
 
-  /** What a lock held up goes on, where it may by now. */
-  async freed(): Promise<void> {
-    await this.#unlocked()
+  /**
+   * Ends what has locks; what these held up goes on.
+   * @param ending the servers' processes that end
+   */
+  async freed(ending: readonly number[], end: () => Promise<void>): Promise<void> {
+    await this.#inTurn(true, new Set(ending), async () => {
+      await end()
+      await this.#unlocked()
+    })
     await this.#handOver()
   }
 
@@ -243,5 +283,15 @@ export class Schedule {
       this.#timers.splice(this.#timers.indexOf(timer), 1)
       timer.ring()
     }
+  }
+}
+
+/** False: there is no such process any more. */
+function signalled(pid: number, signal: 'SIGSTOP' | 'SIGCONT'): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return false
+    throw error
   }
 }

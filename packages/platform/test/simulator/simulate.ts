@@ -31,6 +31,8 @@ export interface Report {
 const HEALED_MS_MAX = 6 * 3_600_000
 const STEPS_MAX = 25_000
 const ACTIONS = 12
+/** For so many turns of it at most, less one, a storm goes on after the last action. */
+const GOING_ON_MAX = 13
 /** Orders rest beside each other, transfers cost more. */
 const ORDERS_AT_ONCE = 3
 /** Longest that nobody does what has to be done. */
@@ -64,7 +66,7 @@ export async function simulate(ground: Ground, seed: number, given: readonly num
     if (traders.isOn) await world.exchange.ready()
     await play(world, callers, deeds, traders)
   } catch (error) {
-    failure = error instanceof Broken ? error.message : String((error as Error).stack)
+    failure = [...world.problems, error instanceof Broken ? error.message : String((error as Error).stack)].join('\n')
   }
   const ends: Record<string, number> = {}
   try {
@@ -158,15 +160,20 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
   world.outside.isStormy = true
   if (traders.isOn) world.exchange.draw()
   const kinds = STRIKES.filter(() => chance.below(2) === 1)
+  const goOn = async () => {
+    const turns = 5 + chance.below(100)
+    for (let count = 0; count < turns; count++) await stage.turn()
+    if (traders.isOn) world.exchange.act()
+    if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
+  }
   for (let action = 0; action < ACTIONS; action++) {
     if (traders.isOn && chance.below(2) === 0) for (let count = 0; count < ORDERS_AT_ONCE; count++) traders.act()
     else if (deeds.products.size > 0 && chance.below(3) === 0) deeds.act()
     else act(world, callers)
-    const calm = 5 + chance.below(100)
-    for (let count = 0; count < calm; count++) await stage.turn()
-    if (traders.isOn) world.exchange.act()
-    if (kinds.length > 0 && chance.rarely(500)) await strike(world, chance.of(kinds))
+    await goOn()
   }
+  // Blocks come, and what was asked for stands in some: of that too a part ends while nothing can be relied on.
+  for (let left = chance.below(GOING_ON_MAX); left > 0; left--) await goOn()
 
   // The world is whole again, and everything must come to its end.
   world.isWhole = true
@@ -176,8 +183,10 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
   world.nodeFaults.heal()
   world.exchange.heal()
   await world.database.query(REFILLED)
+  // Whoever stands still has not seen yet what came meanwhile, and nobody else may be there to see it.
+  const isAwake = () => world.instances.every(({ actor }) => actor.pausedUntilMs <= schedule.nowMs)
   await stage.until('everything ends', async () => {
-    if (!callers.isQuiet) return false
+    if (!callers.isQuiet || !isAwake()) return false
     if (await world.database.one('select 1 from frozen_addresses where unfrozen_at is null')) {
       deeds.unfreeze().catch((error: unknown) => world.problems.push(`unfreezing: ${String((error as Error).stack)}`))
       return false
@@ -197,6 +206,7 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
   } while (!await isQuiet())
   world.storyLength = schedule.trace.length
   const problems = [...world.problems, ...await check(world, callers, deeds), ...await wrongInTrading(world, traders)]
+  world.problems.length = 0
   if (problems.length > 0) throw new Broken(problems.join('\n'))
 }
 

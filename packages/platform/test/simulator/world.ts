@@ -6,15 +6,16 @@ import { loadRegistry, type Network } from '@custody/chains'
 import type { Logger } from 'pino'
 import { Devnet, FAMILIES } from '../../../devnet/src/devnet.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
-import { scans, serves, works } from '../../src/app/loops.ts'
+import { scans, serves, works } from '../../src/app/duties.ts'
 import type { Role } from '../../src/settings/settings.ts'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { chainsFetch } from '../chains-fetch.ts'
-import { PUBLIC_KEY } from '../harness.ts'
+import { PUBLIC_KEY } from './caller-key.ts'
 import { NodeRoom } from '../node-room.ts'
 import { WholeKeys } from '../whole-keys.ts'
 import { ChainFaults } from './chain-faults.ts'
 import type { Chance } from './chance.ts'
+import type { Connections } from './connections.ts'
 import { Exchange } from './exchange.ts'
 import { DATABASE_PATIENCE, type Ground } from './ground.ts'
 import { Instance } from './instance.ts'
@@ -65,6 +66,8 @@ export class World {
   devnet!: Devnet
   /** By the name under which a process is known to the database. */
   databaseUrl!: (of: string) => string
+  /** Those of the platform's processes. */
+  connections!: Connections
   #databaseName = ''
   readonly #ground: Ground
   /** How much of the schedule's trace is the story itself. */
@@ -78,7 +81,7 @@ export class World {
   /** Whether a prepaid account pays platform fees. */
   hasFees = false
   #fetch!: typeof globalThis.fetch
-  #drop: () => Promise<void> = async () => undefined
+  #giveBack: () => Promise<void> = async () => undefined
   /** Processes that have ended and whose connections still have to. */
   readonly #burials = new Set<Promise<void>>()
   /** What the platform is made of, by role. */
@@ -103,11 +106,12 @@ export class World {
   }
 
   async open(ground: Ground): Promise<void> {
-    const { name, url, drop } = await ground.database()
+    const { name, url, connections, giveBack } = await ground.database()
     this.#databaseName = name
     this.databaseUrl = url
-    this.#drop = drop
-    this.database = openDatabase(url('oracle'), { max: 2, ...DATABASE_PATIENCE, onError: () => undefined, now: () => this.schedule.nowMs })
+    this.connections = connections
+    this.#giveBack = giveBack
+    this.database = openDatabase(url('oracle'), { max: 2, ...DATABASE_PATIENCE, pool: connections.poolOf('oracle'), onError: () => undefined, now: () => this.schedule.nowMs })
     const codes = new Set(this.networks.map(({ network }) => network.code))
     this.devnet = await Devnet.start(this.#home, 0, {
       now: () => this.schedule.nowMs, families: FAMILIES.map((family) => (place) => family(place).filter(({ code }) => codes.has(code))),
@@ -166,11 +170,9 @@ export class World {
     this.instances.splice(at, 1)
     this.schedule.bury(instance.actor)
     instance.kill()
-    const burial = (async () => {
-      // Its connections end with it, also those that wait for a lock that somebody else holds.
-      await this.#ground.cut(this.#databaseName, instance.actor.name)
-      await this.schedule.freed()
-    })().finally(() => this.#burials.delete(burial))
+    const ending = this.connections.end(instance.actor.name)
+    // Its connections end with it, also those that wait for a lock that somebody else holds.
+    const burial = this.schedule.freed(ending, () => this.#ground.cut(this.#databaseName, ending)).finally(() => this.#burials.delete(burial))
     this.#burials.add(burial)
     burial.catch(() => undefined)
     return burial
@@ -181,10 +183,10 @@ export class World {
     await Promise.all(this.#burials)
   }
 
-  /** All connections to the database end, as where its server starts again. */
+  /** All connections to the database with which somebody is in the middle of something end, as where its server starts again. */
   async cutDatabase(): Promise<void> {
-    await this.#ground.cut(this.#databaseName)
-    await this.schedule.freed()
+    const ending = this.connections.end(null)
+    await this.schedule.freed(ending, () => this.#ground.cut(this.#databaseName, ending))
   }
 
   noted(kind: string): void {
@@ -213,7 +215,7 @@ export class World {
   async close(): Promise<void> {
     for (let last = this.instances.at(-1); last; last = this.instances.at(-1)) await this.kill(last)
     await this.database.close()
-    await this.#drop()
+    await this.#giveBack()
     this.devnet.close()
     this.nodes.close()
     rmSync(this.#home, { recursive: true, force: true })

@@ -5,7 +5,7 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import { Batch } from '../sessions/batch.ts'
+import { Batch, type RoundMessages } from '../sessions/batch.ts'
 import { verifyItems } from '../sessions/verify.ts'
 import type { Store } from '../store/index.ts'
 import { NO_BINDING, type Binding } from '../envelope.ts'
@@ -33,7 +33,11 @@ interface Parts {
   bans: Bans
   ceremonies: Ceremonies
 }
-interface Test { name: Name; partner: number; batch: Batch; next: Promise<string[][]>; round: number; timer: NodeJS.Timeout }
+const toText = (messages: RoundMessages): string[][] => messages.map((list) => list.map((each) => Buffer.from(each).toString('base64')))
+const fromText = (messages: readonly (readonly string[])[]): RoundMessages =>
+  messages.map((list) => list.map((each) => Buffer.from(each, 'base64')))
+
+interface Test { name: Name; partner: number; batch: Batch; next: Promise<RoundMessages>; round: number; timer: NodeJS.Timeout }
 
 /**
  * New shares of the same key, in phases: all three make and certify the new epoch (the old one stays in use), each of
@@ -216,10 +220,10 @@ export class Refresher {
     try {
       let messages = await batch.step(null)
       for (let round = 1; !batch.results; round++) {
-        const heard = messagesSchema.parse(await peers.call(partner, '/peer/refresh/round', { messages }, {
+        const heard = messagesSchema.parse(await peers.call(partner, '/peer/refresh/round', { messages: toText(messages) }, {
           timeout, binding: binding(round),
         }))
-        messages = await batch.step(heard.messages)
+        messages = await batch.step(fromText(heard.messages))
       }
       // The partner ends on its own: one more call hears that it did.
       await peers.call(partner, '/peer/refresh/round', { messages: [[]] }, { timeout, binding: binding(0) })
@@ -260,9 +264,9 @@ export class Refresher {
         return { messages: [[]] }
       }
       if (round !== ++test.round) throw new Refusal('SESSION_ABORTED', 'A message of another round')
-      test.next = test.batch.step(messages)
+      test.next = test.batch.step(fromText(messages))
       test.next.catch(() => {})
-      return { messages: mine }
+      return { messages: toText(mine) }
     } catch (error) {
       this.#parts.bans.consider(error)
       this.#close(session)

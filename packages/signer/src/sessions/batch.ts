@@ -6,8 +6,12 @@ import { Refusal } from '../errors.ts'
 export const gravest = (errors: readonly unknown[]): unknown =>
   errors.find((error) => error instanceof ThresholdError && error.code === 'CHEAT') ?? errors[0]
 
+/** What one side says in one round: the messages of each item. */
+export type RoundMessages = readonly (readonly Uint8Array[])[]
+export const isSilent = (messages: RoundMessages): boolean => messages.every((list) => list.length === 0)
+
 /**
- * One side's sessions of some inputs, stepped together. Messages travel as base64, one list per item. Whoever takes the results
+ * One side's sessions of some inputs, stepped together. Messages of a round are one list per item. Whoever takes the results
  * verifies them (threshold rule 12): `finish` of what is signed for a chain, `verifyItems` of a refresh's test.
  */
 export const BATCH_ITEMS_MAX = 8
@@ -33,14 +37,14 @@ export class Batch {
   }
 
   /** @param inbox the partner's messages of one round; null at the start */
-  async step(inbox: readonly (readonly string[])[] | null): Promise<string[][]> {
+  async step(inbox: RoundMessages | null): Promise<RoundMessages> {
     if (inbox && inbox.length !== this.#sessions.length) {
       throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
     }
     const settled = await Promise.allSettled(
-      this.#sessions.map((session, at) => session.step((inbox?.[at] ?? []).map((payload): InMessage => ({
-        from: this.#partner, payload: new Uint8Array(Buffer.from(payload, 'base64')),
-      }))))
+      this.#sessions.map((session, at) => session.step(
+        (inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload }))
+      ))
     )
     const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
     // All of them are looked at: a proven cheat in one item must not hide behind garbage in another.
@@ -53,7 +57,7 @@ export class Batch {
     }
     return steps.map((step) => step.messages
       .filter((message) => message.to === 0 || message.to === this.#partner)
-      .map((message) => Buffer.from(message.payload).toString('base64')))
+      .map((message) => message.payload))
   }
 
   abort(): void { for (const session of this.#sessions) session.abort() }

@@ -4,15 +4,18 @@ import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { Refusal, shapeOfAnswer } from '../errors.ts'
+import { onceEntered, Refusal, shapeOfAnswer } from '../errors.ts'
 import type { Bans } from '../keys/bans.ts'
 import type { Keyring } from '../keys/keyring.ts'
+import { reason, type Log } from '../log.ts'
 import type { Judge } from '../policy/judge.ts'
 import { namesOf, type Order, type Verdict } from '../policy/order.ts'
 import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
-import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
+import type { Binding } from '../envelope.ts'
+import { Batch, BATCH_ITEMS_MAX, isSilent, type RoundMessages } from '../sessions/batch.ts'
+import { lengthsSchema, roundsOf, withRounds } from './rounds.ts'
 import { bindingOf, finish, fromWire, itemsOf, sessionIds, split, toWire, unsignedOf, type WireSignature } from './items.ts'
 import type { CatchUp } from './catch-up.ts'
 
@@ -21,11 +24,11 @@ const wireSchema = z.array(z.strictObject({
 }))
 const openedSchema = z.union([
   z.strictObject({ recorded: wireSchema }),
-  z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }),
+  /** `messages`: the partner's first round, by which time it has written the steps down. */
+  z.strictObject({ fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0), messages: lengthsSchema }),
 ])
-export const roundSchema = z.strictObject({
-  batch: z.int().min(0), messages: z.array(z.array(z.string()).max(4)).max(BATCH_ITEMS_MAX), done: z.boolean(),
-})
+type Begun = Extract<z.infer<typeof openedSchema>, { fresh: string }>
+export const roundSchema = z.strictObject({ batch: z.int().min(0), messages: lengthsSchema })
 
 export interface SigningParts {
   config: Config
@@ -38,6 +41,7 @@ export interface SigningParts {
   peers: Peers
   bans: Bans
   catchUp: CatchUp
+  log: Log
 }
 
 export interface SignAnswer { signatures: WireSignature[]; signed: SignedTransaction }
@@ -102,7 +106,7 @@ export class Coordinator {
   }
 
   async #run(verdicts: readonly Verdict[], partner: number): Promise<SignAnswer[]> {
-    const { config, environment, keyring, peers, registry } = this.#parts
+    const { config, environment, judge, keyring, peers, registry } = this.#parts
     const items = itemsOf(registry, verdicts)
     const [{ key: { key_id: keyId }, order }] = verdicts as [Verdict]
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
@@ -110,37 +114,30 @@ export class Coordinator {
     const timeout = config.timeouts_ms.round
     const epoch = keyring.epochOf(keyId)
     const asked = verdicts.length === 1 ? { order } : { orders: verdicts.map((verdict) => verdict.order) }
-    const opened = shapeOfAnswer(
-      openedSchema,
-      await peers.call(
-        partner, '/peer/sign/open', { ...asked, fresh, epoch },
-        { timeout: timeout + 1000, binding: bindingOf(verdicts, items, '', 0, participants) }
-      ),
-      partner
-    )
+    const binding = bindingOf(verdicts, items, '', 0, participants)
+    const answer = await peers.exchange(partner, '/peer/sign/open', { ...asked, fresh, epoch }, { timeout: timeout + 1000, binding })
+    const opened = shapeOfAnswer(openedSchema, answer.body, partner)
     try {
-      return await this.#together(verdicts, { items, participants, fresh, opened, partner })
+      if ('fresh' in opened) {
+        return await this.#together(verdicts, { items, participants, fresh, opened, bytes: answer.bytes, partner, binding })
+      }
+      // The partner signed the very same transaction before; the signatures speak for themselves.
+      const steps = judge.admitAll(verdicts, verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })))
+      return this.#keep(verdicts, steps, fromWire(opened.recorded))
     } catch (error) {
-      // The partner has written it down: it counts as signed from here on, whatever is refused.
-      throw error instanceof Refusal ? new Refusal(error.code, error.message, { ...error.detail, entered: true }) : error
+      throw onceEntered(error)
     }
   }
 
   /** What both have allowed and the partner has written down. */
   async #together(
     verdicts: readonly Verdict[],
-    { items, participants, fresh, opened, partner }: {
-      items: SigningItem[]; participants: [number, number]; fresh: string; opened: z.infer<typeof openedSchema>; partner: number
+    { items, participants, fresh, opened, bytes, partner, binding }: {
+      items: SigningItem[]; participants: [number, number]; fresh: string; opened: Begun; bytes: Buffer; partner: number; binding: Binding
     },
   ): Promise<SignAnswer[]> {
-    const { config, environment, keyring, peers, judge, store, vault, bans } = this.#parts
+    const { config, environment, keyring, peers, judge, store, vault, bans, log } = this.#parts
     const keyId = verdicts[0]!.key.key_id
-    const timeout = config.timeouts_ms.round
-    if ('recorded' in opened) {
-      // The partner signed the very same transaction before; the signatures speak for themselves.
-      const steps = judge.admitAll(verdicts, verdicts.map(() => ({ sessions: [], partner, peer_head: peers.headOf(partner) })))
-      return this.#keep(verdicts, steps, fromWire(opened.recorded))
-    }
     const ids = sessionIds(
       { key: keyId, epoch: opened.epoch, participants, fresh: [fresh, opened.fresh], unsigned: unsignedOf(verdicts) },
       items.length
@@ -155,25 +152,26 @@ export class Coordinator {
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
       const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
       const run = new Batch({ vault, key, items: items.slice(from, to), sessionIds: ids.slice(from, to), participants, partner })
+      let round = 0
+      const say = async (rounds: readonly RoundMessages[]): Promise<RoundMessages[]> => {
+        const answer = await peers.exchange(partner, '/peer/sign/round', withRounds({ batch }, rounds), {
+          timeout: config.timeouts_ms.round, binding: { ...binding, session, round: ++round },
+        })
+        return roundsOf(shapeOfAnswer(roundSchema, answer.body, partner).messages, answer.bytes)
+      }
       try {
-        let messages = await run.step(null)
-        for (let round = 1; ; round++) {
-          if (run.results && messages.every((list) => list.length === 0)) break
+        const last = await this.#converse(run, batch === 0 ? roundsOf(opened.messages, bytes) : [], (rounds) => {
           if (environment.now() > deadline) {
             throw new Refusal('PEER_UNAVAILABLE', `The signature with partner ${partner} took too long`, { node: partner })
           }
-          const heard = shapeOfAnswer(
-            roundSchema,
-            await peers.call(
-              partner, '/peer/sign/round', { batch, messages, done: run.results !== null },
-              { timeout, binding: bindingOf(verdicts, items, session, round, participants) }
-            ),
-            partner
-          )
-          if (run.results) break
-          messages = await run.step(heard.messages)
-        }
+          return say(rounds)
+        })
         signatures.push(...run.results!)
+        if (last.length === 0) continue
+        // Waited for, so that a void that is asked for next names the signature at both. But the signature is here, and counts.
+        const told = say(last)
+        if (to < items.length) await told
+        else await told.catch((error: unknown) => { log('warn', 'the partner did not hear the end', { partner, reason: reason(error) }) })
       } catch (error) {
         run.abort()
         bans.consider(error)
@@ -184,6 +182,24 @@ export class Coordinator {
       }
     }
     return this.#keep(verdicts, steps, signatures)
+  }
+
+  /**
+   * A batch to its end, in as few exchanges as the engine allows: each carries all rounds that this side can say by then.
+   * @param heard what the partner has said already
+   * @returns what the partner is still to hear
+   */
+  async #converse(
+    run: Batch, heard: RoundMessages[], say: (rounds: readonly RoundMessages[]) => Promise<RoundMessages[]>
+  ): Promise<RoundMessages[]> {
+    let mine = [await run.step(null)]
+    for (;;) {
+      for (const messages of heard) mine.push(await run.step(messages))
+      if (run.results) return mine.filter((messages) => !isSilent(messages))
+      heard = await say(mine)
+      if (heard.length === 0) throw new Refusal('SESSION_ABORTED', 'The partner says nothing more')
+      mine = []
+    }
   }
 
   #keep(verdicts: readonly Verdict[], steps: readonly StepEntry[], signatures: readonly SignatureBytes[]): SignAnswer[] {

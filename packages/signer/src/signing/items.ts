@@ -52,8 +52,8 @@ export const fromWire = (signatures: readonly WireSignature[]): SignatureBytes[]
 }))
 
 /**
- * The signed transaction. Its `assemble` is the second verification of threshold rule 12 (`sessions/verify.ts`): with noble, low-S,
- * against the key at each path. Verifying costs 4 ms and is not done twice.
+ * The signed transaction. Its `assemble` is the second verification of threshold rule 12: with libsecp256k1 or OpenSSL, low-S,
+ * against the key at each path.
  */
 export function finish(registry: Registry, verdict: Verdict, signatures: SignatureBytes[]): SignedTransaction {
   return assemble(registry, verdict.order.unsigned, signatures, verdict.key.publicKeyAt)

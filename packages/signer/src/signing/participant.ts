@@ -2,14 +2,15 @@ import type { SignatureBytes, SigningItem } from '@custody/chains'
 import { ThresholdError } from '@custody/threshold'
 import { z } from 'zod'
 import { hex } from '../canonical.ts'
-import { Refusal } from '../errors.ts'
-import { reason, type Log } from '../log.ts'
+import { onceEntered, Refusal } from '../errors.ts'
+import { reason } from '../log.ts'
 import { orderSchema, type Verdict } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import type { StepEntry } from '../store/state.ts'
-import type { Header } from '../envelope.ts'
-import { Batch, BATCH_ITEMS_MAX } from '../sessions/batch.ts'
+import type { Binding, Header } from '../envelope.ts'
+import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts'
 import { roundSchema, type SigningParts } from './coordinator.ts'
+import { roundsOf, withRounds } from './rounds.ts'
 import { bindingOf, finish, itemsOf, sessionIds, split, toWire, unsignedOf } from './items.ts'
 
 const freshSchema = { fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }
@@ -26,23 +27,31 @@ interface Open {
   epoch: number
   steps: readonly StepEntry[]
   partner: number
+  binding: Binding
   batch: number
   run: Batch | null
   round: number
-  /** This side's messages of the round to come. */
-  next: Promise<string[][]>
+  /** This side's first round of the batch, until it is told. */
+  first: Promise<RoundMessages[]>
+  isBusy: boolean
   signatures: SignatureBytes[]
   timer: NodeJS.Timeout
 }
 
+/** Whether a message is about this key, these paths and digests, and these two nodes. */
+const isOf = (header: Header, binding: Binding): boolean => (
+  header.key === binding.key && header.path === binding.path && header.digest === binding.digest
+    && header.participants.join() === binding.participants.join()
+)
+
 /** The other node of a pair. It gets the whole order and judges it from the beginning, by its own record. */
 export class Participant {
-  readonly #parts: SigningParts & { log: Log }
+  readonly #parts: SigningParts
   readonly #open = new Map<string, Open>()
   /** Per partner: a hostile one cannot shut the other out. */
   static readonly sessionsMax = 128
 
-  constructor(parts: SigningParts & { log: Log }) {
+  constructor(parts: SigningParts) {
     this.#parts = parts
   }
 
@@ -50,7 +59,7 @@ export class Participant {
   listen(): void {
     const { peers } = this.#parts
     peers.handle('/peer/sign/open', (node, body, header) => this.#opened(node, body, header))
-    peers.handle('/peer/sign/round', (node, body, header) => this.#round(node, body, header))
+    peers.handle('/peer/sign/round', (node, body, header, bytes) => this.#round(node, body, header, bytes))
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
@@ -67,15 +76,8 @@ export class Participant {
     await catchUp.prepare(verdicts[0]!)
     const items = itemsOf(registry, verdicts)
     const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
-    const expected = bindingOf(verdicts, items, '', 0, participants)
-    if (
-      header.key !== expected.key
-        || header.path !== expected.path
-        || header.digest !== expected.digest
-        || header.participants.join() !== participants.join()
-    ) {
-      throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
-    }
+    const binding = bindingOf(verdicts, items, '', 0, participants)
+    if (!isOf(header, binding)) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
     const known = judge.assertAllAllowed(verdicts)
     const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
     if (recorded.length === verdicts.length) {
@@ -92,13 +94,17 @@ export class Participant {
     const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
     const session = hex(ids[0]!)
     const open: Open = {
-      verdicts, items, ids, participants, epoch: agreed, steps, partner, batch: -1, run: null, round: 0,
-      next: Promise.resolve([]), signatures: [],
+      verdicts, items, ids, participants, epoch: agreed, steps, partner, binding, batch: -1, run: null, round: 0,
+      first: Promise.resolve([]), isBusy: false, signatures: [],
       timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
     }
     this.#open.set(session, open)
     this.#begin(open)
-    return { fresh: mine, epoch: agreed }
+    try {
+      return withRounds({ fresh: mine, epoch: agreed }, await this.#toldFirst(open))
+    } catch (error) {
+      throw onceEntered(this.#ended(session, error))
+    }
   }
 
   /** The epoch both can sign with: the coordinator's where this node has it, else this node's, which the other may have prepared. */
@@ -116,49 +122,44 @@ export class Participant {
       vault, key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch), items: open.items.slice(from, to),
       sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner,
     })
-    open.next = open.run.step(null)
-    open.next.catch(() => {})
+    open.first = open.run.step(null).then((messages) => [messages])
+    open.first.catch(() => {})
   }
 
-  async #round(partner: number, body: unknown, header: Header): Promise<unknown> {
-    const open = this.#open.get(header.session)
+  async #toldFirst(open: Open): Promise<RoundMessages[]> {
+    const { first } = open
+    open.first = Promise.resolve([])
+    return [...await first]
+  }
+
+  /** Takes what the partner can say by now, and says what this side can say then. */
+  async #round(partner: number, body: unknown, header: Header, bytes: Buffer): Promise<unknown> {
+    const { session } = header
+    const open = this.#open.get(session)
     if (!open || open.partner !== partner) throw new Refusal('SESSION_ABORTED', 'No such session is open')
     try {
       const { batch, messages } = roundSchema.parse(body)
-      // The partner may be through with a batch while this side still computes its end.
-      if (batch === open.batch + 1) await open.next
-      const expected = bindingOf(open.verdicts, open.items, header.session, open.round + 1, open.participants)
-      if (
-        header.round !== expected.round
-          || header.key !== expected.key
-          || header.path !== expected.path
-          || header.digest !== expected.digest
-          || header.participants.join() !== expected.participants.join()
-      ) {
+      if (header.round !== open.round + 1 || !isOf(header, open.binding)) {
         throw new Refusal('SESSION_ABORTED', 'A message of another round or digest')
       }
       if (batch !== open.batch) throw new Refusal('SESSION_ABORTED', 'A message of another batch')
+      if (open.isBusy) throw new Refusal('SESSION_ABORTED', 'The rounds before have not ended')
+      open.isBusy = true
       open.round++
       const run = open.run!
-      const mine = await open.next
-      const done = run.results !== null
-      if (!done) {
-        // Answer at once; work on while the answer travels.
-        open.next = run.step(messages)
-        open.next.then(
-          () => { if (run.results) this.#finished(header.session, open) },
-          (error: unknown) => { this.#failed(header.session, error) }
-        )
-      }
-      return { batch, messages: mine, done }
+      const mine = await this.#toldFirst(open)
+      for (const heard of roundsOf(messages, bytes)) mine.push(await run.step(heard))
+      open.isBusy = false
+      // Once the answer is on its way, and before anything else is heard: the partner does not wait for this side's own check.
+      if (run.results) setImmediate(() => { this.#finished(session, open) })
+      return withRounds({ batch }, mine)
     } catch (error) {
-      this.#failed(header.session, error)
-      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The session ended: ${error.code}`)
-      throw error
+      throw this.#ended(session, error)
     }
   }
 
   #finished(session: string, open: Open): void {
+    if (!this.#open.has(session)) return
     try {
       open.signatures.push(...open.run!.results!)
       if (open.signatures.length < open.items.length) {
@@ -176,6 +177,12 @@ export class Participant {
     } catch (error) {
       this.#failed(session, error)
     }
+  }
+
+  /** What the partner is told of a session that ends here. */
+  #ended(session: string, error: unknown): unknown {
+    this.#failed(session, error)
+    return error instanceof ThresholdError ? new Refusal('SESSION_ABORTED', `The session ended: ${error.code}`) : error
   }
 
   #failed(session: string, error: unknown): void {

@@ -5,7 +5,8 @@ import { RecordStore } from './record.ts'
 import { Shares, sharesFolder } from './shares.ts'
 import { State, type ImportedEntry, type StepBody } from './state.ts'
 
-const FLUSH_MS = 20
+/** Signatures come every few dozen milliseconds where many are made: most then go with the next step's flush. */
+const FLUSH_MS = 100
 
 /** Record and state together: the only way to change the state is to append. */
 export class Store {

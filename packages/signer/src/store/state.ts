@@ -272,11 +272,10 @@ export class State {
     const step: StepEntry = { height, unsigned_hash: body.unsigned_hash, consumes: body.consumes, signed: null }
     const { step: name, intent: key, content, transaction_id, beside = [] } = body
     const places = [{ step: name, intent: key, content, transaction_id }, ...beside]
-    const isKnown = places.map((place) => this.#stepsOf(place.step).some((known) => known.unsigned_hash === step.unsigned_hash))
+    const isKnown = places.map((place) => this.steps.get(place.step)?.some((known) => known.unsigned_hash === step.unsigned_hash) ?? false)
     if (imported && isKnown.every(Boolean)) return
     places.forEach((place, at) => {
-      const list = this.#stepsOf(place.step)
-      if (!imported || !isKnown[at]) list.push(step)
+      const list = !imported || !isKnown[at] ? this.#addStep(place.step, step) : this.steps.get(place.step) as StepEntry[]
       if (!place.intent) return
       const intent = this.intent(place.intent, place.transaction_id ?? '')
       intent.content ??= place.content
@@ -301,8 +300,14 @@ export class State {
     for (const id of body.sessions) this.sessions.add(id)
   }
 
-  #stepsOf(name: string): StepEntry[] {
-    const list = this.steps.get(name) ?? []
+  /** Almost every step has one transaction for ever: a list that begins with it has room for it alone, an empty one gets room for 17. */
+  #addStep(name: string, step: StepEntry): StepEntry[] {
+    const known = this.steps.get(name)
+    if (known) {
+      known.push(step)
+      return known
+    }
+    const list = [step]
     this.steps.set(name, list)
     return list
   }

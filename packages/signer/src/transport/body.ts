@@ -10,7 +10,7 @@ const HEARD_TIMES_MAX = 2
  * Reads a body up to a limit. What lies beyond is not kept, but heard to its end, so that the refusal is: a caller that
  * is still sending would not read it.
  */
-export async function readText(request: IncomingMessage, bytesMax: number): Promise<string> {
+export async function readBytes(request: IncomingMessage, bytesMax: number): Promise<Buffer> {
   const chunks: Buffer[] = []
   let size = 0
   for await (const chunk of request) {
@@ -20,13 +20,17 @@ export async function readText(request: IncomingMessage, bytesMax: number): Prom
     if (size > HEARD_TIMES_MAX * bytesMax) break
   }
   if (size > bytesMax) throw new Refusal('TOO_LARGE', `The body is larger than ${bytesMax} bytes`)
-  return Buffer.concat(chunks).toString('utf8')
+  return Buffer.concat(chunks)
 }
 
-export function answer(response: ServerResponse, status: number, text: string): void {
+/** {@link readBytes} in UTF-8. */
+export const readText = async (request: IncomingMessage, bytesMax: number): Promise<string> =>
+  (await readBytes(request, bytesMax)).toString('utf8')
+
+export function answer(response: ServerResponse, status: number, text: string | Buffer): void {
   if (response.headersSent || response.destroyed) return
   // A signature's messages are large, and a text is written ten times as slowly as its bytes.
-  const bytes = Buffer.from(text)
+  const bytes = typeof text === 'string' ? Buffer.from(text) : text
   response.writeHead(status, { 'content-type': 'application/json', 'content-length': bytes.length })
   response.end(bytes)
 }

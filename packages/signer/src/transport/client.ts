@@ -1,7 +1,9 @@
-import { Agent, request as httpsRequest } from 'node:https'
-import type { PeerCertificate } from 'node:tls'
+import { request as httpsRequest } from 'node:https'
+import type { Duplex } from 'node:stream'
+import type { PeerCertificate, TLSSocket } from 'node:tls'
 import { traceHeader } from '@custody/tracing'
 import type { Config, Peer } from '../config.ts'
+import { callHead, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
 
 /** The other end did not answer in time, or not at all. Never a reason for a ban. */
 export class Unreachable extends Error {
@@ -11,17 +13,32 @@ export class Unreachable extends Error {
   }
 }
 
-/** A pinned, kept-alive link to one peer. */
-export class Link {
-  readonly peer: Peer
-  readonly #agent: Agent
+const CHANNELS_MAX = 64
+/** Sooner than the other end gives an idle one up: none is used that is about to go. */
+const IDLE_MS_MAX = 60_000
+
+interface Asked { bytesMax: number; resolve: (answer: Buffer) => void; reject: (error: Error) => void }
+
+/** One connection to a peer, one call at a time. */
+class Channel {
+  readonly #name: string
+  readonly #connecting
+  #stream: Duplex | null = null
+  #asked: Asked | null = null
+  #frame: Buffer[] = []
+  #ended: Error | null = null
+  readonly #reader = new FrameReader()
+  /** When it has gone while nobody asked. */
+  onIdleEnd = (): void => {}
 
   constructor(config: Config, peer: Peer) {
-    this.peer = peer
-    this.#agent = new Agent({
-      keepAlive: true,
-      maxSockets: 64,
-      maxCachedSessions: 0,
+    this.#name = `peer node ${peer.node}`
+    this.#connecting = httpsRequest({
+      agent: false,
+      host: peer.host,
+      port: peer.port,
+      path: '/peer',
+      headers: { connection: 'Upgrade', upgrade: PROTOCOL_NAME },
       key: config.tlsKey,
       cert: config.tlsCertificate,
       ca: [peer.certificate],
@@ -31,49 +48,134 @@ export class Link {
         certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')
       ),
     })
+    this.#connecting.on('error', (error) => { this.destroy(error) })
+    this.#connecting.on('response', () => { this.destroy(new Error('does not speak this version')) })
+    this.#connecting.on('upgrade', (_response, stream, head) => { this.#opened(stream as TLSSocket, head) })
+    this.#connecting.end()
   }
 
-  /** @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read */
-  post(path: string, text: string, timeoutMs: number, bytesMax: number): Promise<string> {
-    const bytes = Buffer.from(text)
+  #opened(stream: TLSSocket, head: Buffer): void {
+    this.#stream = stream
+    stream.setNoDelay(true)
+    stream.setTimeout(IDLE_MS_MAX, () => { if (!this.#asked) this.destroy(new Error('idle')) })
+    stream.on('data', (chunk: Buffer) => { this.#heard(chunk) })
+    stream.on('error', (error) => { this.destroy(error) })
+    stream.on('close', () => { this.destroy(new Error('the connection was closed')) })
+    if (this.#ended) stream.destroy()
+    else if (head.length > 0) this.#heard(head)
+    else if (this.#asked) writeFrame(stream, ...this.#frame)
+  }
+
+  #heard(chunk: Buffer): void {
+    const asked = this.#asked
+    if (!asked) {
+      this.destroy(new Error('an answer to nothing'))
+      return
+    }
+    try {
+      // While it is read: a hostile peer must not fill this node's memory.
+      const answer = this.#reader.push(chunk, asked.bytesMax)
+      if (!answer) return
+      this.#asked = null
+      asked.resolve(answer)
+    } catch (error) {
+      this.destroy(new Unreachable(`${this.#name} answered with ${(error as Error).message}`))
+    }
+  }
+
+  ask(frame: Buffer[], bytesMax: number): Promise<Buffer> {
     return new Promise((resolve, reject) => {
-      const request = httpsRequest({
-        agent: this.#agent,
-        host: this.peer.host,
-        port: this.peer.port,
-        path,
-        method: 'POST',
-        headers: { 'content-type': 'application/json', 'content-length': bytes.length, ...traceHeader() },
-      })
-      // One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
-      const timer = setTimeout(
-        () => { request.destroy(new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)) }, timeoutMs
-      )
-      request.on('error', (error) => {
-        clearTimeout(timer)
-        reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
-      })
-      request.on('response', (response) => {
-        const chunks: Buffer[] = []
-        let size = 0
-        response.on('data', (chunk: Buffer) => {
-          size += chunk.length
-          // While it is read: a hostile peer must not fill this node's memory.
-          if (size > bytesMax) request.destroy(new Unreachable(`peer node ${this.peer.node} answered with more than ${bytesMax} bytes`))
-          else chunks.push(chunk)
-        })
-        response.on('end', () => {
-          clearTimeout(timer)
-          resolve(Buffer.concat(chunks).toString('utf8'))
-        })
-        response.on('error', (error) => {
-          clearTimeout(timer)
-          reject(error instanceof Unreachable ? error : new Unreachable(`peer node ${this.peer.node}: ${error.message.slice(0, 200)}`))
-        })
-      })
-      request.end(bytes)
+      if (this.#ended) {
+        reject(this.#ended)
+        return
+      }
+      this.#asked = { bytesMax, resolve, reject }
+      this.#frame = frame
+      if (this.#stream) writeFrame(this.#stream, ...frame)
     })
   }
 
-  close(): void { this.#agent.destroy() }
+  destroy(why: Error): void {
+    if (this.#ended) return
+    this.#ended = why instanceof Unreachable ? why : new Unreachable(`${this.#name}: ${why.message.slice(0, 200)}`)
+    const asked = this.#asked
+    this.#asked = null
+    this.#connecting.destroy()
+    this.#stream?.destroy()
+    if (asked) asked.reject(this.#ended)
+    else this.onIdleEnd()
+  }
+}
+
+/** Pinned connections to one peer that are kept: as many as there are calls at once, up to a limit. */
+export class Link {
+  readonly peer: Peer
+  readonly #config: Config
+  readonly #all = new Set<Channel>()
+  readonly #idle: Channel[] = []
+  readonly #waiting: ((channel: Channel) => void)[] = []
+
+  constructor(config: Config, peer: Peer) {
+    this.#config = config
+    this.peer = peer
+  }
+
+  /**
+   * One clock for connecting, sending and the whole answer: a stopped process accepts connections and says nothing.
+   * @param timeoutMs for all of it, to the answer's last byte @param bytesMax of the answer; both are kept while it is read
+   */
+  post(path: string, sealed: Buffer, timeoutMs: number, bytesMax: number): Promise<Buffer> {
+    const frame = [callHead(path, traceHeader()['traceparent'] ?? ''), sealed]
+    return new Promise((resolve, reject) => {
+      let channel: Channel | null = null
+      const begin = (free: Channel): void => {
+        channel = free
+        free.ask(frame, bytesMax).then((answer) => {
+          clearTimeout(timer)
+          this.#next(free)
+          resolve(answer)
+        }, (error: unknown) => {
+          clearTimeout(timer)
+          this.#lost(free)
+          reject(error as Error)
+        })
+      }
+      const timer = setTimeout(() => {
+        const late = new Unreachable(`peer node ${this.peer.node} did not answer within ${timeoutMs} ms`)
+        if (channel) channel.destroy(late)
+        else {
+          this.#waiting.splice(this.#waiting.indexOf(begin), 1)
+          reject(late)
+        }
+      }, timeoutMs)
+      const free = this.#idle.pop() ?? (this.#all.size < CHANNELS_MAX ? this.#open() : null)
+      if (free) begin(free)
+      else this.#waiting.push(begin)
+    })
+  }
+
+  #open(): Channel {
+    const channel = new Channel(this.#config, this.peer)
+    this.#all.add(channel)
+    channel.onIdleEnd = () => {
+      this.#all.delete(channel)
+      const at = this.#idle.indexOf(channel)
+      if (at !== -1) this.#idle.splice(at, 1)
+    }
+    return channel
+  }
+
+  #next(channel: Channel): void {
+    const waiting = this.#waiting.shift()
+    if (waiting) waiting(channel)
+    else this.#idle.push(channel)
+  }
+
+  #lost(channel: Channel): void {
+    this.#all.delete(channel)
+    const waiting = this.#waiting.shift()
+    if (waiting) waiting(this.#open())
+  }
+
+  close(): void { for (const channel of this.#all) channel.destroy(new Error('closed')) }
 }

@@ -8,12 +8,13 @@ import type { SeenHead } from '../store/heads.ts'
 import type { Store } from '../store/index.ts'
 import { Link, Unreachable } from './client.ts'
 import {
-  EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Proof,
+  EnvelopeError, isProof, NO_BINDING, open, PROTOCOL, proofSchema, seal, VERSION, type Binding, type Header, type Opened, type Proof,
 } from '../envelope.ts'
 
 export const PAGE_ROWS = 200
 
-export type PeerHandler = (node: number, body: unknown, header: Header) => Promise<unknown>
+/** Answers a body, or one with bytes `Attached`. */
+export type PeerHandler = (node: number, body: unknown, header: Header, bytes: Buffer) => Promise<unknown>
 /** How a sealed message reaches a peer, and its answer comes back. */
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
@@ -49,8 +50,8 @@ export class Peers {
   /** The same with what the third was shown, or the third was away when it was first needed: calls are answered. */
   readonly #checked = new Map<number, string>()
   readonly #checking = new Map<number, { boot: string; done: Promise<void> }>()
-  /** Peers that were compared while the third node was away: it is asked once it is back. */
-  readonly #alone = new Set<number>()
+  /** Peers that were compared while the third node was away, by what they showed then: it is asked once it is back. */
+  readonly #alone = new Map<number, { header: Header; proof: Proof }>()
   /** Starts of peers whose going back was logged. */
   readonly #alerted = new Set<string>()
   /** The highest head of each peer, over restarts of this node too. */
@@ -96,16 +97,23 @@ export class Peers {
     return answered as T
   }
 
+  /** The same where the answer has bytes beside its body. */
+  exchange(
+    node: number, call: string, said: unknown, options: { timeout: number; binding?: Binding }
+  ): Promise<{ body: unknown; bytes: Buffer }> {
+    return this.#send(node, call, said, options)
+  }
+
   async #send(
-    node: number, call: string, body: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }
-  ): Promise<{ body: unknown; header: Header }> {
+    node: number, call: string, said: unknown, { timeout, binding = NO_BINDING }: { timeout: number; binding?: Binding }
+  ): Promise<Opened> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
     const request = hex(this.#environment.random(16))
-    let text: string
+    let answer: Buffer
     try {
-      const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), body)
-      text = await inSpan(`peer ${call}`, { node: link.peer.node }, () => link.post(call, sealed, timeout, bytesMaxOf(call)))
+      const sealed = seal(this.#config.identity, this.#header(node, call, request, false, 0, binding), said)
+      answer = await inSpan(`peer ${call}`, { node: link.peer.node }, () => link.post(call, sealed, timeout, bytesMaxOf(call)))
     } catch (error) {
       if (error instanceof Unreachable) {
         this.#reachable.set(node, false)
@@ -113,9 +121,9 @@ export class Peers {
       }
       throw error
     }
-    let opened: { header: Header; body: unknown; proof: Proof }
+    let opened: Opened
     try {
-      opened = open(text, { from: node, to: this.#config.node, call, response: true, request, identity: link.peer.identity })
+      opened = open(answer, { from: node, to: this.#config.node, call, response: true, request, identity: link.peer.identity })
     } catch (error) {
       if (!(error instanceof EnvelopeError)) throw error
       this.#log('warn', 'an answer was not authentic', { peer: node, call, reason: reason(error) })
@@ -130,16 +138,16 @@ export class Peers {
         { ...detail, node: (detail as { node?: number }).node ?? node }
       )
     }
-    return { body: opened.body, header: opened.header }
+    return opened
   }
 
   /** The server's entrance for peers. */
-  async receive(node: number, path: string, text: string): Promise<{ status: number; text: string }> {
+  async receive(node: number, path: string, sealed: Buffer): Promise<Buffer> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('NOT_ALLOWED', 'Unknown peer')
-    let opened: { header: Header; body: unknown; proof: Proof }
+    let opened: Opened
     try {
-      opened = open(text, { from: node, to: this.#config.node, call: path, response: false, identity: link.peer.identity })
+      opened = open(sealed, { from: node, to: this.#config.node, call: path, response: false, identity: link.peer.identity })
     } catch (error) {
       if (error instanceof EnvelopeError) throw new Refusal('NOT_ALLOWED', `The envelope ${error.message}`)
       throw error
@@ -162,14 +170,14 @@ export class Peers {
         throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, { node: this.#config.node })
       }
       await this.#checkHead(node, header, opened.proof, path)
-      body = await handler(node, opened.body, header)
+      body = await handler(node, opened.body, header, opened.bytes)
     } catch (error) {
       const answered = errorAnswer(error)
       if (answered.status === 500) this.#log('error', 'unexpected error', { call: path, peer: node, reason: reason(error) })
       status = answered.status
       body = answered.body
     }
-    return { status: 200, text: seal(this.#config.identity, this.#header(node, path, header.request, true, status, binding), body) }
+    return seal(this.#config.identity, this.#header(node, path, header.request, true, status, binding), body)
   }
 
   /** The highest head of a node that this one was shown, ever. */
@@ -222,9 +230,9 @@ export class Peers {
 
   /** The third is there again: what it was shown of a node that was compared without it. */
   #askAgain(node: number): void {
-    const latest = this.#latest.get(node)
-    if (!this.#alone.has(node) || latest === undefined || latest.proof.header.boot !== this.#compared.get(node)) return
-    this.#met(node, latest.proof.header, latest.proof).catch(() => {})
+    const alone = this.#alone.get(node)
+    if (alone === undefined || alone.header.boot !== this.#compared.get(node)) return
+    this.#met(node, alone.header, alone.proof).catch(() => {})
   }
 
   #third(node: number): number { return this.nodes.find((other) => other !== node)! }
@@ -272,7 +280,7 @@ export class Peers {
       this.#store.append('head', { node, height: header.height, hash: header.head, generation: header.generation, proof })
     }
     this.#compared.set(node, header.boot)
-    if (told === null) this.#alone.add(node)
+    if (told === null) this.#alone.set(node, { header, proof })
     else {
       this.#alone.delete(node)
       this.#checked.set(node, header.boot)

@@ -7,7 +7,8 @@ import type { Config } from '../config.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Hello } from '../prints.ts'
-import { answer, readText } from './body.ts'
+import { answer, readBytes, readText } from './body.ts'
+import { callOf, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
 
 /** Who calls, by the pinned certificate of the connection. */
 export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
@@ -16,20 +17,23 @@ export interface Handlers {
   /** To whoever is known: who this is and whom it knows. */
   hello(): Hello
   platform(method: string, path: string, text: string): Promise<{ status: number; body: unknown }>
-  /** Receives and returns envelope text. */
-  peer(node: number, path: string, text: string): Promise<{ status: number; text: string }>
+  /** Receives and returns an envelope. */
+  peer(node: number, path: string, sealed: Buffer): Promise<Buffer>
 }
 
 /** An order shows previous transactions in hex: thirty of the largest, without their witnesses. */
 const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
 /** The same order in an envelope, as one text. */
 const PEER_BYTES_MAX = 72 * 1024 * 1024
+/** How long a connection is kept on which nobody asks, and how long a whole request may take to come. */
+const IDLE_MS_MAX = 120_000
+const REQUEST_MS_MAX = 60_000
 
 /**
  * HTTPS with client certificates. A connection whose certificate is not pinned never reaches a handler:
  * the handshake ends it (the pinned certificates are the only authorities), and the fingerprint is compared again.
  */
-export function openServer(config: Config, handlers: Handlers, log: Log): Server {
+export function openServer(config: Config, handlers: Handlers, log: Log): { server: Server; channels: Channels } {
   const roles = new WeakMap<object, Role>()
   const roleOf = (request: IncomingMessage): Role | null => {
     const socket = request.socket as TLSSocket
@@ -44,6 +48,7 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
     if (role) roles.set(socket, role)
     return role
   }
+  const channels = new Channels(log)
   const server = createServer({
     key: config.tlsKey,
     cert: config.tlsCertificate,
@@ -53,14 +58,12 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
     minVersion: 'TLSv1.3',
     // No resumption: every connection shows its certificate.
     secureOptions: constants.SSL_OP_NO_TICKET,
-    keepAliveTimeout: 120_000,
-    requestTimeout: 60_000,
+    keepAliveTimeout: IDLE_MS_MAX,
+    requestTimeout: REQUEST_MS_MAX,
     headersTimeout: 10_000,
     maxHeaderSize: 8192,
   }, (request, response) => {
-    // What a trace is called, and nothing else, is taken from this header: it authorises nothing and is not written down here.
-    const within = <T>(path: string, attributes: Attributes, work: () => Promise<T>): Promise<T> =>
-      continued([request.headers['traceparent']].flat()[0], path.slice(0, 40), attributes, work)
+    const trace = [request.headers['traceparent']].flat()[0]
     const handle = async (): Promise<void> => {
       const role = roleOf(request)
       if (!role) {
@@ -73,12 +76,11 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
       const isPeerCall = path.startsWith('/peer/')
       if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
       if (role.kind === 'peer') {
-        const text = await readText(request, PEER_BYTES_MAX)
-        const result = await within(path, { from: role.node }, () => handlers.peer(role.node, path, text))
-        answer(response, result.status, result.text)
+        const sealed = await readBytes(request, PEER_BYTES_MAX)
+        answer(response, 200, await within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed)))
       } else {
         const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
-        const result = await within(path, { from: 'platform' }, () => handlers.platform(method, path, text))
+        const result = await within(trace, path, { from: 'platform' }, () => handlers.platform(method, path, text))
         answer(response, result.status, JSON.stringify(result.body))
       }
     }
@@ -90,7 +92,83 @@ export function openServer(config: Config, handlers: Handlers, log: Log): Server
       answer(response, status, JSON.stringify(body))
     })
   })
+  server.on('upgrade', (request, stream, head) => {
+    const role = roleOf(request)
+    if (role?.kind !== 'peer' || request.headers.upgrade !== PROTOCOL_NAME || head.length > 0) {
+      stream.destroy()
+      return
+    }
+    stream.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`)
+    channels.serve(stream as TLSSocket, (path, trace, sealed) => (
+      within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed))
+    ))
+  })
   server.on('tlsClientError', (error) => log('warn', 'handshake refused', { reason: reason(error) }))
   server.on('clientError', (_error, socket) => { socket.destroy() })
-  return server
+  return { server, channels }
+}
+
+// What a trace is called, and nothing else, is taken from a request's header: it authorises nothing and is not written down here.
+const within = <T>(trace: string | undefined, path: string, attributes: Attributes, work: () => Promise<T>): Promise<T> =>
+  continued(trace, path.slice(0, 40), attributes, work)
+
+/** The connections of peers that have ceased to be HTTP. */
+class Channels {
+  readonly #log: Log
+  readonly #idle = new Set<TLSSocket>()
+  readonly #busy = new Set<TLSSocket>()
+
+  constructor(log: Log) { this.#log = log }
+
+  /** Answers the calls of one connection, one after the other. Whoever says more than one at a time is cut off. */
+  serve(stream: TLSSocket, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): void {
+    const reader = new FrameReader()
+    let begun = 0
+    this.#idle.add(stream)
+    stream.setNoDelay(true)
+    stream.setTimeout(IDLE_MS_MAX, () => { if (!this.#busy.has(stream)) stream.destroy() })
+    stream.on('error', () => { stream.destroy() })
+    stream.on('close', () => {
+      this.#idle.delete(stream)
+      this.#busy.delete(stream)
+    })
+    const take = async (chunk: Buffer): Promise<void> => {
+      if (this.#busy.has(stream)) throw new Error('a call within a call')
+      if (reader.isEmpty) begun = performance.now()
+      else if (performance.now() - begun > REQUEST_MS_MAX) throw new Error('a call that does not end')
+      const frame = reader.push(chunk, PEER_BYTES_MAX)
+      if (!frame) return
+      this.#idle.delete(stream)
+      this.#busy.add(stream)
+      const answered = await this.#answer(frame, handle)
+      if (stream.destroyed) return
+      this.#busy.delete(stream)
+      this.#idle.add(stream)
+      writeFrame(stream, answered)
+    }
+    stream.on('data', (chunk: Buffer) => {
+      take(chunk).catch((error: unknown) => {
+        this.#log('warn', "a peer's connection was cut off", { reason: reason(error) })
+        stream.destroy()
+      })
+    })
+  }
+
+  async #answer(frame: Buffer, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): Promise<Buffer> {
+    const { path, trace, sealed } = callOf(frame)
+    try {
+      return await handle(path, trace, sealed)
+    } catch (error) {
+      const { status, body } = errorAnswer(error)
+      if (status === 500) this.#log('error', 'unexpected error', { path: path.slice(0, 100), reason: reason(error) })
+      return Buffer.from(JSON.stringify(body))
+    }
+  }
+
+  closeIdle(): void { for (const stream of this.#idle) stream.destroy() }
+
+  closeAll(): void {
+    this.closeIdle()
+    for (const stream of this.#busy) stream.destroy()
+  }
 }

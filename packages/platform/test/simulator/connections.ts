@@ -1,0 +1,133 @@
+import { createHash } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import pg from 'pg'
+import type { ConnectionPool } from '../../src/database/pool.ts'
+
+/** Statements of which a connection keeps the plan; commands of a transaction have none. */
+const PLANNED = /^\s*\(?\s*(select|with|insert|update|delete)\b/i
+
+const names = new Map<string, string | undefined>()
+
+/** A name for each statement, the same for all processes of all simulations. */
+function nameOf(text: string): string | undefined {
+  if (!names.has(text)) names.set(text, PLANNED.test(text) ? createHash('sha256').update(text).digest('hex').slice(0, 20) : undefined)
+  return names.get(text)
+}
+
+/**
+ * The connections of one simulation's database. Who has one has it alone, from the beginning of a statement or transaction to its end;
+ * in between it is nobody's, and the next may be another process's: what a connection learns of tables and plans is most of what a
+ * storm would ask of PostgreSQL, and nothing else of a session outlives a transaction here.
+ */
+export class Connections {
+  readonly #idle: pg.Client[] = []
+  readonly #open = new Set<pg.Client>()
+  /** Who has it now. */
+  readonly #leases = new Map<pg.Client, Lease>()
+
+  /** As `DatabaseOptions.pool`, for the process of that name. */
+  poolOf(name: string): (config: pg.PoolConfig) => ConnectionPool {
+    return (config) => new Pool(name, () => this.#free(config), (client, lease) => this.#leases.set(client, lease), (client, isBroken) => {
+      this.#released(client, isBroken)
+    })
+  }
+
+  /**
+   * The connections with which a process is in the middle of something, or all are, by their servers' process ids; nobody has them after
+   * it.
+   */
+  end(name: string | null): number[] {
+    const ending = [...this.#leases].filter(([, lease]) => name === null || lease.name === name).map(([client]) => client)
+    for (const client of ending) this.#open.delete(client)
+    return ending.map((client) => (client as unknown as { processID: number }).processID)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#open].map((client) => client.end()))
+  }
+
+  async #free(config: pg.PoolConfig): Promise<pg.Client> {
+    const known = this.#idle.pop()
+    if (known) return known
+    const client = new pg.Client(config)
+    client.on('error', (error) => {
+      this.#forget(client)
+      this.#leases.get(client)?.emit('error', error)
+    })
+    client.on('end', () => this.#forget(client))
+    client.on('notice', (notice) => this.#leases.get(client)?.emit('notice', notice))
+    await client.connect()
+    this.#open.add(client)
+    return client
+  }
+
+  #released(client: pg.Client, isBroken: boolean): void {
+    this.#leases.delete(client)
+    if (this.#open.has(client) && !isBroken) return void this.#idle.push(client)
+    this.#forget(client)
+    client.end().catch(() => undefined)
+  }
+
+  #forget(client: pg.Client): void {
+    this.#open.delete(client)
+    const at = this.#idle.indexOf(client)
+    if (at >= 0) this.#idle.splice(at, 1)
+  }
+}
+
+/** One connection, as a process has it. */
+class Lease extends EventEmitter {
+  readonly name: string
+  readonly #client: pg.Client
+  readonly #released: (client: pg.Client, isBroken: boolean) => void
+
+  constructor(name: string, client: pg.Client, released: (client: pg.Client, isBroken: boolean) => void) {
+    super()
+    this.name = name
+    this.#client = client
+    this.#released = released
+  }
+
+  query({ text, values }: { text: string; values: unknown[] }): Promise<pg.QueryResult> {
+    const name = nameOf(text)
+    return this.#client.query({ ...(name === undefined ? {} : { name }), text, values })
+  }
+
+  release(isBroken = false): void {
+    this.#released(this.#client, isBroken)
+  }
+}
+
+/** What one process has of them. */
+class Pool extends EventEmitter {
+  readonly #name: string
+  readonly #free: () => Promise<pg.Client>
+  readonly #leased: (client: pg.Client, lease: Lease) => void
+  readonly #released: (client: pg.Client, isBroken: boolean) => void
+  readonly #known = new WeakMap<pg.Client, Lease>()
+
+  constructor(
+    name: string, free: () => Promise<pg.Client>, leased: (client: pg.Client, lease: Lease) => void,
+    released: (client: pg.Client, isBroken: boolean) => void,
+  ) {
+    super()
+    this.#name = name
+    this.#free = free
+    this.#leased = leased
+    this.#released = released
+  }
+
+  async connect(): Promise<pg.PoolClient> {
+    const client = await this.#free()
+    const known = this.#known.get(client)
+    const lease = known ?? new Lease(this.#name, client, this.#released)
+    this.#leased(client, lease)
+    this.#known.set(client, lease)
+    if (!known) this.emit('connect', lease)
+    return lease as unknown as pg.PoolClient
+  }
+
+  async end(): Promise<void> {
+    // Those that nobody has are everybody's, and whoever ends in the middle of something says so to all (`Connections.end`).
+  }
+}

@@ -1,0 +1,243 @@
+import assert from 'node:assert/strict'
+import { randomBytes, randomUUID } from 'node:crypto'
+import { beforeEach, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Database, Queryable } from '../src/database/pool.ts'
+import { Digests } from '../src/deposits/digests.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { useDatabase, World, type Tenant } from './deposits-support.ts'
+
+/**
+ * A scanner remembers which addresses are ours. Whoever registers one, and however late that is committed: what is paid to it
+ * afterwards is found, by whichever process reads the block.
+ */
+const database = useDatabase()
+let world: World
+let alice: Tenant
+let made = 0
+
+beforeEach(async () => {
+  await database.started
+  world = new World(database.get(), 'evm')
+  await world.open()
+  alice = await world.tenant('alice')
+})
+
+/** Registers an address of alice's as any process does. */
+async function register(tx: Queryable): Promise<string> {
+  const address = `0x${randomBytes(20).toString('hex')}`
+  await tx.query(
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, $4, 'deposit')`,
+    [address, alice.workspace, alice.subAccount, 100 + ++made])
+  return address
+}
+const payment = (address: string) => ({ txid: `0x${++made}`, outcome: [{ position: 0, asset: 'ETH', address, amount: 5n }] })
+const found = async () => new Set((await world.deposits()).map((row) => row.destination_id))
+/** Another scanner of the same network, as a process that was started anew has. */
+const restarted = () => {
+  const loop = scanLoop(world.services, world.services.networks.get('ETH'), async () => new Set(['ETH']))
+  return async () => { while (await loop.run(new AbortController().signal)); }
+}
+
+test('a set of digests never denies what was added, keeps few bytes of it, and seldom claims what was not', () => {
+  const digests = new Digests()
+  const some = Array.from({ length: 50_000 }, () => `0x${randomBytes(20).toString('hex')}`)
+  for (const each of some) digests.add(each)
+  for (const each of some) digests.add(each)
+  assert.ok(some.every((each) => digests.mayHave(each)))
+  assert.ok(digests.bytes <= 11 * some.length, `${digests.bytes}`)
+  const others = Array.from({ length: 50_000 }, () => `0x${randomBytes(20).toString('hex')}`)
+  assert.ok(others.filter((each) => digests.mayHave(each)).length < 20)
+})
+
+test('an address that is registered between two blocks, or while one is read, by another process: its deposit is found', async () => {
+  world.chain.mine()
+  await world.scan()
+  const between = await register(database.get())
+  world.chain.mine(payment(between))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([between]))
+
+  // The tip is told, then the address is handed out, and another block stands at that height when it is read.
+  world.chain.mine()
+  const { block } = world.chain
+  let within = ''
+  world.chain.block = async (height) => {
+    if (within === '') {
+      // What is asked beside the block has been answered by then.
+      await sleep(100)
+      within = await register(database.get())
+      world.chain.drop(1)
+      world.chain.mine(payment(within))
+    }
+    return block.call(world.chain, height)
+  }
+  await world.scan()
+  assert.deepEqual(await found(), new Set([between, within]))
+
+  // The same while many blocks are caught up with.
+  for (let count = 0; count < 40; count++) world.chain.mine()
+  let late = ''
+  world.chain.block = async (height) => {
+    if (late === '' && height === world.chain.blocks.length - 5) {
+      late = await register(database.get())
+      world.chain.drop(3)
+      for (let count = 0; count < 3; count++) world.chain.mine(payment(late))
+    }
+    return block.call(world.chain, height)
+  }
+  await world.scan()
+  world.chain.block = block
+  await world.scan()
+  assert.notEqual(late, '')
+  assert.deepEqual(await found(), new Set([between, within, late]))
+})
+
+test('an address whose transaction began before many blocks and is committed after them: its deposit is found', async () => {
+  const [begun, gate] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()]
+  const registering = database.get().transaction(async (tx) => {
+    begun.resolve(await register(tx))
+    await gate.promise
+  })
+  const slow = await begun.promise
+  const quick: string[] = []
+  for (let count = 0; count < 4; count++) {
+    quick.push(await register(database.get()))
+    world.chain.mine(payment(quick.at(-1) as string))
+    await world.scan()
+  }
+  assert.deepEqual(await found(), new Set(quick))
+  gate.resolve()
+  await registering
+  world.chain.mine(payment(slow))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([...quick, slow]))
+})
+
+test('a process that was started anew knows every address, and so does one that was away while another followed the network', async () => {
+  world.chain.mine()
+  await world.scan()
+  const [first, second] = [await register(database.get()), await register(database.get())]
+  const other = restarted()
+  world.chain.mine(payment(first))
+  await other()
+  assert.deepEqual(await found(), new Set([first]), 'a scanner that ended in order left nothing to wait for')
+  world.chain.mine(payment(second), payment(alice.deposit))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([first, second, alice.deposit]))
+  const third = await register(database.get())
+  world.chain.mine(payment(third))
+  await Promise.all([other(), world.scan(), restarted()()])
+  world.now += 30_000
+  await world.scan()
+  assert.deepEqual(await found(), new Set([first, second, alice.deposit, third]))
+  assert.equal((await world.deposits()).length, 4, 'each once, whoever was first')
+})
+
+test('a reorganisation puts a payment to a new address into blocks that were read before it was registered', async () => {
+  for (let count = 0; count < 3; count++) world.chain.mine()
+  await world.scan()
+  const address = await register(database.get())
+  world.chain.drop(2)
+  world.chain.mine(payment(address))
+  world.chain.mine()
+  world.chain.mine()
+  await world.scan()
+  assert.deepEqual(await found(), new Set([address]))
+  assert.equal(world.logged.some(({ message }) => message === 'the chain was reorganised'), true)
+})
+
+test('the operator has blocks read again: a scanner that was at the tip goes back with him', async () => {
+  const address = `0x${'ab'.repeat(20)}`
+  world.chain.mine(payment(address))
+  world.chain.mine()
+  await world.scan()
+  assert.deepEqual(await found(), new Set())
+  await database.get().query(
+    `insert into chain_addresses (network, address, workspace_id, sub_account_id, path_index, kind) values ('ETH', $1, $2, $3, 99, 'deposit')`,
+    [address, alice.workspace, alice.subAccount])
+  await database.get().query('update network_scans set height = 0, lease_token = gen_random_uuid(), lease_until = null')
+  world.now += 5000
+  await world.scan()
+  assert.deepEqual(await found(), new Set([address]))
+})
+
+test('a database that went back in time is not trusted: blocks and addresses are read anew', async () => {
+  for (let count = 0; count < 2; count++) world.chain.mine()
+  await world.scan()
+  const [before] = await database.get().query<{ height: string; lease_token: string }>('select height, lease_token from network_scans')
+  const lost = await register(database.get())
+  world.chain.mine(payment(lost))
+  world.chain.mine()
+  await world.scan()
+  assert.deepEqual(await found(), new Set([lost]))
+  // A standby was promoted that lacks the last blocks, and gives the numbers of lost transactions again.
+  await database.get().query('update network_scans set height = $1, lease_token = $2', [before?.height, before?.lease_token])
+  await database.get().query('delete from blocks where height > $1', [before?.height])
+  const again = await register(database.get())
+  await database.get().query(`update chain_addresses set registered = '7' where address = $1`, [again])
+  world.chain.mine(payment(again))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([lost, again]))
+  assert.equal((await world.deposits()).length, 2)
+})
+
+test('a restored copy is not read from end to end for each block, though its rows name transactions that are still to come here', async () => {
+  await database.get().query(`update chain_addresses set registered = '1000000000000'`)
+  world.chain.mine(payment(alice.deposit))
+  await world.scan()
+  const other = await register(database.get())
+  const asked = counting(database.get())
+  Object.assign(world.services, { database: asked.database })
+  world.chain.mine(payment(other))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([alice.deposit, other]))
+  assert.deepEqual(asked.answers('fresh'), [other], 'what was there when all was read is not told again')
+})
+
+/** A database that notes its statements, and can lose the answer to one that was done. */
+function counting(inner: Database): { database: Database; texts: string[]; answers(name: string): unknown[]; loseNext(start: string): void } {
+  const texts: string[] = []
+  const rows: Record<string, unknown>[] = []
+  let lost: string | null = null
+  const note = <Answer>(ask: (text: string, values?: readonly unknown[]) => Promise<Answer>) => async (text: string, values?: readonly unknown[]) => {
+    texts.push(text)
+    const answer = await ask(text, values)
+    rows.push(...[answer].flat() as Record<string, unknown>[])
+    if (lost !== null && text.includes(lost)) {
+      lost = null
+      throw new Error('the connection was lost')
+    }
+    return answer
+  }
+  return {
+    texts, answers: (name) => rows.flatMap((row) => (row?.[name] ? [row[name]] : [])), loseNext: (text) => { lost = text },
+    database: { ...inner, query: note(inner.query) as never, one: note(inner.one) as never },
+  }
+}
+
+test('a block of other people’s payments is two statements, and none asks about their addresses', async () => {
+  const asked = counting(database.get())
+  Object.assign(world.services, { database: asked.database })
+  world.chain.mine()
+  await world.scan()
+  asked.texts.length = 0
+  world.chain.mine(...Array.from({ length: 20 }, () => payment(`0x${randomBytes(20).toString('hex')}`)))
+  await world.scan()
+  assert.equal(asked.texts.length, 2, asked.texts.join('\n'))
+  assert.ok(asked.texts.every((text) => !text.includes('any(')), asked.texts.join('\n'))
+})
+
+test('a write whose answer is lost: the scan goes on where the database stands, at once, and finds what comes', async () => {
+  const asked = counting(database.get())
+  Object.assign(world.services, { database: asked.database })
+  world.chain.mine()
+  await world.scan()
+  for (let count = 0; count < 60; count++) world.chain.mine(payment(`0x${randomUUID()}`))
+  asked.loseNext('lease_token = $11')
+  await assert.rejects(world.scan(), /the connection was lost/)
+  const address = await register(database.get())
+  world.chain.mine(payment(address))
+  await world.scan()
+  assert.deepEqual(await found(), new Set([address]))
+})
