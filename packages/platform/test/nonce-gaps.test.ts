@@ -2,15 +2,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Caller } from '../src/http/endpoint.ts'
 import { useDatabase } from './deposits-support.ts'
-import { PLACES, Stage, type Fate } from './nonce-stage.ts'
+import { now, PLACES, Stage, type Fate } from './nonce-stage.ts'
 import type { ScriptedEvm } from './scripted-evm.ts'
 import type { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Transfers of two sub-accounts out of one gas tank, while nodes refuse, answers are lost, processes end, callers cancel
- * and the pool forgets: no nonce stays open, and nobody waits for another's bad transfer.
+ * Transfers of two sub-accounts that share one gas tank, while nodes refuse, answers are lost, processes end, callers cancel
+ * and the pool forgets: no nonce stays open, and no transfer waits for a bad one of another sub-account.
  */
-const database = useDatabase()
+const database = useDatabase({ migrated: true, now })
 
 async function staged(seed: number, code: keyof typeof PLACES, play: (stage: Stage) => Promise<void>): Promise<void> {
   const stage = new Stage(database.get(), seed, PLACES[code]())
@@ -53,8 +53,8 @@ test('XRP: a transfer that died is built again at its own sequence, and those be
     assert.deepEqual(built.map(({ state }) => state), [...Array(3).fill('CONFIRMED'), ...Array(3).fill('VOID')])
   }))
 
-/** Each process that ends costs those behind its transfer a retry's wait, and chance says how many do: this is no loop yet. */
-const WAITED_MS_MAX = 300_000
+/** What refusals, lost answers and forgotten transactions may cost in retries, in milliseconds of the rows' time. */
+const WAITED_MS_MAX = 60_000
 
 test('200 transfers of two sub-accounts, with refusals, lost answers, crashes, cancellations and drops: the good ones are confirmed', () =>
   staged(3, 'ETH', async (stage) => {

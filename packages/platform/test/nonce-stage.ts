@@ -17,8 +17,8 @@ import { Networks } from '../src/engine/networks.ts'
 import type { Services } from '../src/engine/services.ts'
 import { cancelTransaction } from '../src/transactions/cancel.ts'
 import { createTransaction } from '../src/transactions/create-transaction.ts'
-import { runStep } from '../src/engine/run.ts'
-import { claim, wake } from '../src/engine/lease.ts'
+import { RETRY_MAX_MS, runStep } from '../src/engine/run.ts'
+import { claim, LEASE_MS, wake } from '../src/engine/lease.ts'
 import { chainOver, stageServices } from './chain-stage.ts'
 import { empty } from './emptied.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
@@ -27,9 +27,13 @@ import { BASE_FEE, ScriptedEvm } from './scripted-evm.ts'
 import { ScriptedXrp } from './scripted-xrp.ts'
 
 /**
- * Transfers through the real steps, a real database and the rules of real nodes, on a chain in memory. Time is what the
- * rows wait for: it is turned forward, never slept.
+ * Runs transfers through the real steps, a real database and the rules of real nodes, on a chain in memory. The clock stands still:
+ * where only time can make a row due, all rows are moved into the past by that time, so that no test sleeps and the machine's speed
+ * changes nothing.
  */
+const NOW = Date.now()
+/** Clock of the database (`useDatabase({ migrated: true, now })`), the services, the nodes and the callers. */
+export const now = (): number => NOW
 const registry = loadRegistry('local')
 const PRICE = { maxFeePerGas: 2n * BASE_FEE + 10n ** 8n, maxPriorityFeePerGas: 10n ** 8n }
 /** A chain in memory: balances by address, what waits, what was included by hash. */
@@ -86,8 +90,10 @@ export class Stage {
   readonly random: () => number
   readonly fates = new Map<string, Fate>()
   readonly callers: Caller[] = []
-  /** What rows have waited for, in all. */
+  /** By how much rows were moved into the past, in all. */
   waitedMs = 0
+  /** How often a worker died between two steps. */
+  processesEnded = 0
   /** Tokens of the requests that nodes refuse, by step. */
   readonly refused = new Map<string, 'fuel' | 'pay'>()
   faults = 0
@@ -103,7 +109,7 @@ export class Stage {
     this.chain = place.chain
     this.network = registry.network(place.code) as Network
     this.random = chance(seed)
-    this.nodes = new NodeRoom(3)
+    this.nodes = new NodeRoom(3, now)
     this.nodes.fault = (order) => this.#fault(order)
   }
 
@@ -133,10 +139,13 @@ export class Stage {
     const { held, tank } = this.place
     await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks')
     const checkpoint = () => {
-      if (this.#isWorking && this.random() < this.faults / 3) throw new Error('the process ended here')
+      if (!this.#isWorking || this.random() >= this.faults / 3) return
+      this.processesEnded++
+      throw new Error('the process ended here')
     }
     const environment = {
       ...systemEnvironment(),
+      now,
       checkpoint,
       bytes: (length: number) => Uint8Array.from({ length }, () => Math.floor(this.random() * 256)),
     }
@@ -230,6 +239,7 @@ export class Stage {
       method: 'POST',
       uri: '/dac/v1/transaction',
       body: JSON.stringify(body),
+      now: Math.floor(NOW / 1000),
     })
     if (fate === 'fuel' || fate === 'pay') this.refused.set(signed.token, fate)
     const answer = await createTransaction.handler({
@@ -249,6 +259,7 @@ export class Stage {
       method: 'POST',
       uri: `/dac/v1/transaction/${id}/cancel`,
       body: '{}',
+      now: Math.floor(NOW / 1000),
     })
     try {
       await cancelTransaction.handler({
@@ -266,7 +277,12 @@ export class Stage {
     await (this.#scan ? this.#scan() : wake(this.database, this.code))
   }
 
-  /** What is due, as the workers take it; where nothing is, a block; where that wakes nobody, time goes on to the next row. */
+  /**
+   * Runs what is due, as the workers do. If nothing is due it mines a block, and if no block can change anything it moves all rows
+   * into the past until the next one is due.
+   * @param mostMs bound of `waitedMs` without faults; each process that ended may add the lease and the longest retry pause
+   * @returns whether anything was left to do
+   */
   async turn(mostMs: number): Promise<boolean> {
     const due = await claim(this.services, 16)
     if (due.length > 0) {
@@ -275,28 +291,41 @@ export class Stage {
       this.#isWorking = false
       return true
     }
-    if (this.chain.pool.size > 0) this.#buriedAt = this.chain.height + 4
+    const pooled = this.#pooled()
+    if (pooled !== '' && pooled !== this.#stuckPool) this.#buriedAt = this.chain.height + 4
     if (this.chain.height < this.#buriedAt) {
       this.chain.mine()
+      // Whatever the pool still holds waits for a number that no transaction has taken yet: more blocks cannot include it.
+      if (this.#pooled() === pooled) this.#stuckPool = pooled
       await this.scan()
       return true
     }
-    const next = await this.database.one<{ wait: number }>(
-      `select extract(epoch from min(next_run_at) - now()) * 1000 wait from transactions
+    const next = await this.database.one<{ wait: string | null }>(
+      `select extract(epoch from min(greatest(next_run_at, lease_until)) - $1::timestamptz) * 1000 wait from transactions
        where status = 'pending' and next_run_at is not null`,
+      [this.database.now()],
     )
-    if (next?.wait === null || next === undefined) return false
+    if (next === undefined || next.wait === null) return false
     const wait = Math.max(1, Math.ceil(Number(next.wait)))
     this.waitedMs += wait
-    assert.ok(this.waitedMs <= mostMs, `rows have waited ${this.waitedMs} ms: ${JSON.stringify(await this.pending())}`)
+    const bound = mostMs + this.processesEnded * (LEASE_MS + RETRY_MAX_MS)
+    assert.ok(this.waitedMs <= bound, `rows have waited ${this.waitedMs} ms of ${bound} ms: ${JSON.stringify(await this.pending())}`)
     await this.database.query(
       `update transactions set next_run_at = next_run_at - $1 * interval '1 millisecond',
+         lease_until = lease_until - $1 * interval '1 millisecond',
          created_at = created_at - $1 * interval '1 millisecond' where status = 'pending'`,
       [wait],
     )
     return true
   }
 
+  /** Identifies what the pool holds; empty where it holds nothing. */
+  #pooled(): string {
+    return [...this.chain.pool.keys()].sort().join(' ')
+  }
+
+  /** What the pool held when the last block included none of it. */
+  #stuckPool = ''
   #buriedAt = 0
 
   async run(mostMs: number): Promise<void> {

@@ -16,7 +16,8 @@ const CONCURRENCY = 16
 /** While requests keep this process busy; during a burst of them no step is begun. */
 const CONCURRENCY_LEAST = 2
 const RETRY_MIN_MS = 500
-const RETRY_MAX_MS = 30_000
+/** Longest pause before a step that failed is tried again. */
+export const RETRY_MAX_MS = 30_000
 /** A lease is given back, or has been another's, by then. */
 const GIVE_BACK_MS = 90_000
 

@@ -5,11 +5,11 @@ import { connectAll } from '../../src/app/connect.ts'
 import type { Caller } from '../../src/http/endpoint.ts'
 import { useDatabase } from '../deposits-support.ts'
 import { publicKeyAt } from '../node-room.ts'
-import { Stage } from '../nonce-stage.ts'
+import { now, Stage } from '../nonce-stage.ts'
 import { TemplateChain } from './chain.ts'
 
 /** Transfers from their request to their end: real steps, a real database, the rules of real nodes, and the chain in memory. */
-const database = useDatabase()
+const database = useDatabase({ migrated: true, now })
 const CODE = 'TEMPLATE'
 const TO = 'tmpl1qgpqyqszqgpqyqszqgpqyqszqgpqyqsz74akjy'
 
