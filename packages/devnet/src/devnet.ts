@@ -40,6 +40,8 @@ export interface DevnetOptions {
   now?: () => number
   /** How many times as fast blocks come while something waits for them. */
   pace?: number
+  /** Clock of blocks that come at their pace, in milliseconds since 1970; this machine's by default. */
+  clock?: () => number
   families?: readonly Family[]
   /** Address to listen on; 127.0.0.1 by default. Whoever reaches it may fund and mine. */
   host?: string
@@ -57,9 +59,9 @@ export class Devnet implements Stage {
   readonly #server: Server
   url = ''
 
-  private constructor(home: string, { manual = false, now, pace = 1, families = FAMILIES }: DevnetOptions) {
+  private constructor(home: string, { manual = false, now, pace = 1, clock, families = FAMILIES }: DevnetOptions) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    const place = { home, timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace) }
+    const place = { home, timing: now ? toldTime(now) : manual ? manualTime() : quickTime(pace, clock) }
     this.chains = families.flatMap((family) => family(place))
     this.risks = Risks.open(join(home, 'aml'))
     this.aml = new AmlFaces(() => this.risks)

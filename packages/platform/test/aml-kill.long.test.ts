@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, rpc, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** The platform is killed at every commit of screening, holding and releasing. */
 const platform = new TestPlatform()
@@ -39,7 +39,7 @@ test('a flagged transfer: killed while it is screened, held, unfrozen and releas
     // Whether the answer was lost or not, the freeze is over exactly once.
     const again = await unfreeze(to)
     assert.equal(again.status, early ? 200 : 400, again.text)
-    assert.equal((await terminal(user, id)).status, 'confirmed', checkpoint)
+    await assertConfirmed(user, id)
     assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [to, 'latest'])), 10n ** 18n)
   }
 })

@@ -3,7 +3,7 @@ import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, mock, test } from 'node:test'
 import { loadRegistry, utxo, type Network } from '@custody/chains'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 /** What the local chains, and the screening services among them, say of what went wrong. */
@@ -51,7 +51,7 @@ test('a flagged withdrawal is held, and goes on once when its address is unfroze
   await auditIsClean()
   const answers = await Promise.all(Array.from({ length: 6 }, () => unfreeze(user, 'ETH', to)))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400, 400, 400, 400, 400])
-  assert.equal((await terminal(user, held.id)).status, 'confirmed')
+  await assertConfirmed(user, held.id)
   assert.deepEqual(await frozen(user), [])
   assert.equal((await unfreeze(user, 'ETH', to)).body.code, 'NOT_FROZEN')
   assert.equal((await unfreeze(user, 'NOPE', to)).status, 400)
@@ -70,8 +70,8 @@ test('a clean destination passes, and so does a level that is not listed', async
     await risk(medium, 'MEDIUM')
     await risk(high, 'HIGH')
     const [a, b, c] = await Promise.all([clean, medium, high].map(async (to) => (await send(user, 'ETH', '0.1', to)).body.id))
-    assert.equal((await terminal(user, a as string)).status, 'confirmed')
-    assert.equal((await terminal(user, b as string)).status, 'confirmed')
+    await assertConfirmed(user, a as string)
+    await assertConfirmed(user, b as string)
     await reached(user, c as string, 'AML_HELD')
     assert.equal((await save(user, { provider, aml_risk_levels: 'MEDIUM' })).status, 200)
     await reached(user, (await send(user, 'ETH', '0.1', medium)).body.id, 'AML_HELD')
@@ -149,14 +149,14 @@ test('XRP: a flagged deposit with a tag is held and released; a withdrawal names
   assert.equal((await frozen(user))[0]?.held, '2', 'one freeze holds both')
   await risk(faucet, 'none')
   assert.equal((await unfreeze(user, 'XRP', faucet)).status, 200)
-  assert.equal((await terminal(user, out.id)).status, 'confirmed')
+  await assertConfirmed(user, out.id)
   await waitFor('credited', async () => (await deposits(user, 'XRP')).every((each) => each.sub_status === 'CREDITED'))
   await risk(faucet, 'SEVERE')
   const again = (await send(user, 'XRP', '5', faucet, { address_tag: '78' })).body
   await reached(user, again.id, 'AML_HELD')
   assert.equal((await unfreeze(user, 'XRP', faucet)).status, 400, 'its tag is needed')
   assert.equal((await unfreeze(user, 'XRP', faucet, { address_tag: '78' })).body.address_tag, '78')
-  assert.equal((await terminal(user, again.id)).status, 'confirmed')
+  await assertConfirmed(user, again.id)
   await risk(faucet, 'none')
   await auditIsClean()
 })
@@ -185,7 +185,7 @@ test('a provider that gives no clear answer: transfers are held, never passed, a
         assert.equal((await balance(user, 'ETH')).balance, before)
       }
       await fault(provider, 'heal')
-      assert.equal((await terminal(user, id)).status, 'confirmed', `${provider} ${mode}`)
+      await assertConfirmed(user, id)
     }
     await waitFor('credited', async () => (await deposits(user, 'ETH')).every((each) => each.status === 'confirmed'))
   }))
@@ -200,7 +200,7 @@ test('both switches: what is off is not asked for, and what is frozen is held al
   await risk(to, 'SEVERE')
   await risk(sender, 'SEVERE')
   assert.equal((await save(user, { aml_deposit: false, aml_withdrawal: false })).status, 200)
-  assert.equal((await terminal(user, (await send(user, 'ETH', '1', to)).body.id)).status, 'confirmed')
+  await assertConfirmed(user, (await send(user, 'ETH', '1', to)).body.id)
   await platform.fund('ETH', address, '1')
   await waitFor('credited', async () => (await deposits(user, 'ETH')).length === 2 && (await deposits(user, 'ETH')).every((each) => each.status === 'confirmed'))
   assert.equal((await save(user, { aml_deposit: true, aml_withdrawal: false })).status, 200)
@@ -210,7 +210,7 @@ test('both switches: what is off is not asked for, and what is frozen is held al
   await reached(user, out.id, 'AML_HELD')
   assert.equal((await frozen(user)).length, 1)
   assert.equal((await unfreeze(user, 'USDC_BASE', sender)).status, 200)
-  assert.equal((await terminal(user, out.id)).status, 'confirmed')
+  await assertConfirmed(user, out.id)
   await risk(sender, 'none')
   await auditIsClean()
 })

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { openDatabase } from '../src/database/pool.ts'
-import { balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, rpc, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 /** Standing rules: what comes in goes on to one destination, once, within the caller's own limits. */
@@ -245,7 +245,7 @@ describe('forwards', () => {
     assert.equal(next.amount, '3')
     await platform.operator('devnet', { command: 'risk', address: bad.address, level: 'none' })
     await call(user, 'POST', '/dac/v1/unfreeze-address', { asset: 'ETH', address: bad.address })
-    assert.equal((await terminal(user, next.id)).status, 'confirmed')
+    await assertConfirmed(user, next.id)
     assert.equal((await balance(user, 'ETH')).balance, '2')
     assert.equal(BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [bad.address, 'latest'])), 3n * 10n ** 18n)
   })

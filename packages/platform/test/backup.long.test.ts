@@ -3,7 +3,7 @@ import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSyn
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** What an operator does after a disaster, with the commands that he has: backup, rm -rf, restore, reconcile, audit. */
 const platform = new TestPlatform({ ground: 'prepared' })
@@ -43,7 +43,7 @@ async function send(asset: string, sequence: string): Promise<Transfer> {
 }
 async function sendAll(sequence: string): Promise<void> {
   const transfers = await Promise.all(Object.keys(ASSETS).map((asset) => send(asset, `${sequence}-${asset}`)))
-  for (const { id } of transfers) assert.equal((await terminal(user, id)).status, 'confirmed')
+  for (const { id } of transfers) await assertConfirmed(user, id)
 }
 const list = async (): Promise<string[]> => (await call<{ data: Transfer[] }>(user, 'GET', '/dac/v1/transactions?limit=500')).body.data
   .filter(({ type }) => type === 'Withdraw')
@@ -106,7 +106,7 @@ test('the platform is lost: restored from its folder, it learns the rest from no
   }
   const again = await platform.cli('backup', '--out', place('first'), '--recovery-key', place('key.pub'))
   assert.deepEqual([again.status, /exists already/.test(again.stderr)], [1, true])
-  for (const { id } of under) assert.equal((await terminal(user, id)).status, 'confirmed')
+  for (const { id } of under) await assertConfirmed(user, id)
   await sendAll('after')
   await platform.atRest()
   const before = { list: await list(), balances: await balances() }
@@ -134,7 +134,7 @@ test('everything is lost, nodes too: backup and archived log bring all of it bac
   await sendAll('late')
   const until = new Date().toISOString()
   const { id: open } = await send('ETH', 'late-open')
-  assert.equal((await terminal(user, open)).status, 'confirmed')
+  await assertConfirmed(user, open)
   await platform.atRest()
   const before = { list: await list(), balances: await balances() }
   const last = (await platform.database.one<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file'))?.file as string

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, createHmac } from 'node:crypto'
 import { after, before, test } from 'node:test'
-import { call, fundedWallet, terminal, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, call, fundedWallet, TestPlatform, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 /** Coins from wallet to exchange and back, and converted there: real chains, real nodes, the local exchanges on their own protocols. */
@@ -72,7 +72,7 @@ for (const exchange of ['kraken', 'binance']) {
     const before = await held(exchange, 'BTC')
     const sent = await send(exchange, 'BTC', '0.4', await place(exchange, 'BTC'))
     assert.deepEqual([sent.status, sent.body.destination_type], [200, 'EXCHANGE'], sent.text)
-    assert.equal((await terminal(user, sent.body.id)).status, 'confirmed')
+    await assertConfirmed(user, sent.body.id)
     const there = await ended((await of(sent.body.id)).id)
     assert.deepEqual([there.status, there.credited, there['direction']], ['completed', '0.4', 'to_exchange'], JSON.stringify(there))
     await waitFor('the balance', async () => Math.abs(await held(exchange, 'BTC') - before - 0.4) < 1e-9)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform({ ground: 'prepared' })
 let user: User
@@ -40,7 +40,7 @@ for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {
     assert.equal(btc.status, 200, btc.text)
     await Promise.all([eth, btc].map(({ body }) => platform.tried(body.id, mode === 'lag' ? 1 : 2)))
     await Promise.all(['ETH', 'BTC'].map((network) => fault(network, 'heal')))
-    assert.equal((await terminal(user, eth.body.id, 150_000)).status, 'confirmed')
+    await assertConfirmed(user, eth.body.id, 150_000)
     const done = await terminal(user, btc.body.id, 150_000)
     assert.equal(done.status, 'confirmed')
     assert.equal(await received(to), ETHER)
@@ -75,7 +75,7 @@ test('two signer nodes down: transfers wait as pending and go on when one is bac
   assert.equal((await call<Transfer>(user, 'GET', `/dac/v1/transaction/${created.body.id}`)).body.status, 'pending')
   process.kill(stopped[0] as number, 'SIGCONT')
   try {
-    assert.equal((await terminal(user, created.body.id, 120_000)).status, 'confirmed')
+    await assertConfirmed(user, created.body.id, 120_000)
   } finally {
     process.kill(stopped[1] as number, 'SIGCONT')
   }
@@ -90,7 +90,7 @@ test('the platform is killed between two moments of a crowd, its nodes and chain
   await platform.kill()
   await platform.start()
   user.base = platform.base
-  for (const { body } of created) assert.equal((await terminal(user, body.id)).status, 'confirmed')
+  for (const { body } of created) await assertConfirmed(user, body.id)
   assert.equal(await received(to), 5n * ETHER)
 })
 
@@ -150,7 +150,7 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
     await platform.operator('devnet', { command: 'reorg', network: 'ETH', depth: 2 })
     return body
   })
-  assert.equal((await terminal(user, id, 150_000)).status, 'confirmed')
+  await assertConfirmed(user, id, 150_000)
   assert.equal(await received(to), ETHER)
 })
 
@@ -162,7 +162,7 @@ test('SIGTERM drains and exits 0 within 10 s; the next start goes on', async () 
   assert.ok(Date.now() - at < 10_000)
   await platform.start()
   user.base = platform.base
-  assert.equal((await terminal(user, body.id, 150_000)).status, 'confirmed')
+  await assertConfirmed(user, body.id, 150_000)
   assert.equal(await received(to), ETHER)
 })
 

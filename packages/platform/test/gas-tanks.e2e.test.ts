@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { crowd } from './crowd.ts'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 const platform = new TestPlatform()
@@ -36,7 +36,7 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
   assert.deepEqual(await balance(user, 'USDT_ARB'), before)
   await platform.fund('ARB', tank.address, '0.005')
   await waitFor('the tank is low', async () => (await tankOf(user, 'ARB')).status === 'low')
-  assert.equal((await terminal(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)).status, 'confirmed')
+  await assertConfirmed(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
   // Every movement is in the entries: they sum to what the tank holds and what it left at the address.
   const now = await waitFor('the books of the tank rest', async () => {
     const shown = await tankOf(user, 'ARB')
@@ -75,7 +75,7 @@ test('the operator limits what a tank pays: cap, gas price, threshold; mistakes 
   const waiting = (await call<Transfer & { sub_status: string }>(user, 'GET', `/dac/v1/transaction/${id}`)).body
   assert.deepEqual([waiting.status, waiting.sub_status], ['pending', 'QUEUED'])
   assert.equal((await set('--max-gas-price', 'none')).status, 0)
-  assert.equal((await terminal(user, id)).status, 'confirmed')
+  await assertConfirmed(user, id)
 })
 
 sees(() => platform.database, ['gas_tank.low', 'gas_tank.empty'])

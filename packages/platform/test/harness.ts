@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -55,6 +56,8 @@ export class TestPlatform {
   readonly package: string
   base = ''
   readonly #ground: Ground
+  /** Clock of everything that runs in this process and of the requests that the test signs, in milliseconds since 1970. */
+  readonly clock: () => number
   /** What stops each node that runs here. */
   readonly #nodes = new Map<number, () => Promise<void>>()
   #chains: Devnet | null = null
@@ -66,7 +69,12 @@ export class TestPlatform {
   /** Standard output of a process of its own. */
   printed = ''
 
-  constructor({ home, folder = PLATFORM, ground = 'here' }: { home?: string; folder?: string; ground?: Ground } = {}) {
+  constructor({ home, folder = PLATFORM, ground = 'here', clock = Date.now }: {
+    home?: string; folder?: string; ground?: Ground; clock?: () => number
+  } = {}) {
+    // A process of its own would have another clock than the requests that it judges.
+    if (ground !== 'here' && clock !== Date.now) throw new Error('a clock reaches only a platform that runs in this process')
+    this.clock = clock
     this.home = home ?? mkdtempSync(join(tmpdir(), 'custody-test-'))
     this.package = folder
     this.#ground = ground
@@ -79,22 +87,26 @@ export class TestPlatform {
     const [devnet, ...signers] = await freePorts(4)
     await Promise.all([makeHomes(signersFolder(this.home), signers), prepareDatabase(this.home)])
     writeFileSync(join(this.home, 'ports.json'), JSON.stringify({ signers, devnet }), { mode: 0o600 })
-    if (this.#ground === 'prepared') return
+  }
+
+  /** Starts the nodes and the chains of this home in this process. */
+  async #startParts(): Promise<void> {
+    const { devnet } = JSON.parse(readFileSync(join(this.home, 'ports.json'), 'utf8')) as { devnet: number }
     // Loaded only where it is used: most of it is a platform's. A changed copy of the tree runs its own.
     const ofTree = async <T>(path: string): Promise<T> => await import(pathToFileURL(join(this.package, '..', path)).href) as T
     const { Here } = await ofTree<typeof import('./here.ts')>('platform/test/here.ts')
     const { Devnet } = await ofTree<typeof import('../../devnet/src/devnet.ts')>('devnet/src/devnet.ts')
     const { nodeHere } = await ofTree<typeof import('../../signer/test/homes.ts')>('signer/test/homes.ts')
     this.#nodeHere = nodeHere
-    const chains = await Devnet.start(join(this.home, 'devnet'), devnet as number, { pace: PACE })
+    const chains = await Devnet.start(join(this.home, 'devnet'), devnet, { pace: PACE, clock: this.clock })
     this.#chains = chains
     await Promise.all([1, 2, 3].map((node) => this.#startNode(node)))
-    this.#here = new Here(this.home, chains, (text) => (this.output += text))
+    this.#here = new Here(this.home, chains, (text) => (this.output += text), this.clock)
   }
 
   async #startNode(node: number): Promise<void> {
     if (!this.#nodeHere) throw new Error('no nodes run here')
-    this.#nodes.set(node, await this.#nodeHere(join(signersFolder(this.home), `node-${node}`)))
+    this.#nodes.set(node, await this.#nodeHere(join(signersFolder(this.home), `node-${node}`), undefined, this.clock))
   }
 
   async start(env: Record<string, string> = {}): Promise<void> {
@@ -102,6 +114,7 @@ export class TestPlatform {
     // What the local chains are told at their start is theirs, here as in a process of their own.
     if (this.#ground === 'here') Object.assign(process.env, env)
     if (this.#ground !== 'own' && !existsSync(join(this.home, 'ports.json'))) await this.#prepare()
+    if (this.#ground === 'here' && !this.#here) await this.#startParts()
     if (this.#here) {
       this.base = await this.#here.start(env)
       return
@@ -245,7 +258,7 @@ export class TestPlatform {
   /** The platform's database, for what its API does not tell. */
   get database(): Database {
     const { database_url: url } = JSON.parse(readFileSync(join(this.home, 'runtime.json'), 'utf8')) as { database_url: string }
-    this.#database ??= openDatabase(url, { max: 1 })
+    this.#database ??= openDatabase(url, { max: 1, now: this.clock })
     return this.#database
   }
 
@@ -300,7 +313,8 @@ export function plain(value: unknown): unknown {
 /** Sends a signed request; `sign` changes how it is signed, `headers` what is sent beside it. */
 export async function call<T = Record<string, unknown>>(user: User | null, method: string, path: string, body?: unknown, options: { base?: string; sign?: Partial<SignOptions>; headers?: Record<string, string> } = {}): Promise<Answer<T>> {
   const text = body === undefined ? '' : typeof body === 'string' ? body : JSON.stringify(body)
-  const signed = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method, uri: path, body: text, ...options.sign }), user.apiKey) : {}
+  const now = Math.floor((platforms.find(({ base }) => base === user?.base)?.clock() ?? Date.now()) / 1000)
+  const signed = user ? requestHeaders(await signRequest({ apiKey: user.apiKey, privateKey: PRIVATE_KEY, method, uri: path, body: text, now, ...options.sign }), user.apiKey) : {}
   const headers: Record<string, string> = { ...signed, ...(text === '' ? {} : { 'content-type': 'application/json' }), ...options.headers }
   const response = await fetch(`${options.base ?? user?.base ?? ''}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
   const answer = await response.text()
@@ -365,6 +379,19 @@ export const terminal = (user: User, id: string, timeoutMs = 150_000) => waitFor
   const { body } = await call<Transfer>(user, 'GET', `/dac/v1/transaction/${id}`)
   return body.status === 'confirmed' || body.status === 'failed' ? body : null
 }, timeoutMs, 150)
+
+/**
+ * Waits until a transfer has ended and asserts that it is confirmed. A failure prints the status, the failure reason, and the last
+ * error of the transfer and of its fuel, which hold the words of the nodes.
+ */
+export async function assertConfirmed(user: User, id: string, timeoutMs?: number): Promise<Transfer> {
+  const transfer = await terminal(user, id, timeoutMs)
+  if (transfer.status === 'confirmed') return transfer
+  const platform = platforms.find(({ base }) => base === user.base)
+  const rows = await platform?.database.query('select kind, state, attempts, last_error from transactions where id = $1 or parent_id = $1', [id])
+  const { status, sub_status: subStatus, failure_reason: reason } = transfer
+  return assert.fail(`transfer ${id} is ${status} (${subStatus}), not confirmed: ${reason ?? 'no failure reason'}\n${inspect(rows)}`)
+}
 
 /** JSON-RPC of a local chain, as an outside observer. */
 export async function rpc<T>(platform: TestPlatform, network: string, method: string, params: unknown[]): Promise<T> {

@@ -70,6 +70,7 @@ export class Here {
   readonly #home: string
   readonly #chains: Devnet
   readonly #hear: (text: string) => void
+  readonly #now: () => number
   #postgres: EmbeddedPostgres | null = null
   #running: RunningPlatform | null = null
   #breath = new Breath()
@@ -77,10 +78,12 @@ export class Here {
   /** It dies at the commit of this name. */
   dieAt: string | null = null
 
-  constructor(home: string, chains: Devnet, hear: (text: string) => void) {
+  /** @param now the platform's clock, in milliseconds since 1970 */
+  constructor(home: string, chains: Devnet, hear: (text: string) => void, now: () => number) {
     this.#home = home
     this.#chains = chains
     this.#hear = hear
+    this.#now = now
   }
 
   /** @returns its base URL */
@@ -101,6 +104,7 @@ export class Here {
     const world: World = {
       environment: {
         ...real,
+        now: this.#now,
         sleep: breath.over(real.sleep),
         checkpoint: (name) => {
           if (name === this.dieAt && !breath.isDead) this.#die()

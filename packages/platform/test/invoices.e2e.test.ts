@@ -3,7 +3,7 @@ import { verify } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, test } from 'node:test'
-import { call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 /** Invoices from outside, as merchant and payer: a coin, a token, a coin with tags, over real HTTP and real chains. */
@@ -126,7 +126,7 @@ test('a coin: a page hears of the payment in its block and of its settlement, an
   assert.equal((await back('0.0003', 'r1')).headers.get('idempotent-replayed'), 'true')
   assert.equal((await back('0.0003', 'r2')).status, 400, 'what is under way counts')
   // The nodes have judged the request under its own path.
-  assert.equal((await terminal(merchant, refund.body.id)).status, 'confirmed')
+  await assertConfirmed(merchant, refund.body.id)
   const given = await read(invoice.inv_id)
   assert.deepEqual(given.refunds.map(({ transaction_id, amount, status }) => [transaction_id, amount, status]), [[refund.body.id, '0.0003', 'confirmed']])
   assert.deepEqual(given.refundable, [{ asset: 'BTC', amount: '0.0002' }])

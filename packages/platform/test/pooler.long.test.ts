@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { startEmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase } from '../src/database/pool.ts'
-import { call, fundedWallet, terminal, TestPlatform, transferBody, type Transfer } from './harness.ts'
+import { assertConfirmed, call, fundedWallet, TestPlatform, transferBody, type Transfer } from './harness.ts'
 
 /** The platform behind a real PgBouncer in transaction mode: each statement may come to another session than the one before. */
 
@@ -72,7 +72,7 @@ test('behind a pooler of transactions a wallet is funded and a transfer is confi
   const body = transferBody('ETH', '1', ETH_TO, { sequence_id: 'pooled-1' })
   const created = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
   assert.equal(created.status, 200, created.text)
-  assert.equal((await terminal(user, created.body.id)).status, 'confirmed')
+  await assertConfirmed(user, created.body.id)
   assert.equal((await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)).body.id, created.body.id)
 
   // What a transaction is held to ends with it, and nothing is kept in a session.

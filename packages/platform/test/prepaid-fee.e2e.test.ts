@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Answer, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Answer, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 /** The prepaid fee account from outside: reserve, charge, give back, suspend; tiers at the turn of the day; prices. */
@@ -167,12 +167,12 @@ test('50 withdrawals at once on a balance for 20: exactly 20 pass; the rest are 
   const poor = users[missed % 5] as User
   assert.equal((await post(poor, transferBody('ETH', '0.01', ETH_TO, { sequence_id: `race-${missed}` }))).status, 403)
   await fundedWallet(platform, poor, 'LTC', '1')
-  for (const [index, answer] of answers.entries()) if (answer.status === 200) assert.equal((await terminal(users[index % 5] as User, answer.body.id)).status, 'confirmed')
+  for (const [index, answer] of answers.entries()) if (answer.status === 200) await assertConfirmed(users[index % 5] as User, answer.body.id)
   assert.equal((await account(first)).reserved, '0')
   await adjust('race', '0.5')
   const late = await post(poor, transferBody('ETH', '0.01', ETH_TO, { sequence_id: `race-${missed}` }))
   assert.equal(late.status, 200, late.text)
-  assert.equal((await terminal(poor, late.body.id)).status, 'confirmed')
+  await assertConfirmed(poor, late.body.id)
   const reader = await platform.user('race', { role: 'read-only' })
   assert.equal((await entries(reader)).data.filter(({ type }) => type === 'charge').length, 21)
   await explains(reader)
@@ -212,7 +212,7 @@ test('a withdrawal that nobody can price is 503 and creates nothing; a price of 
     const answer = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.001', BTC_TO, { sequence_id: 'unpriced-1' }), { base: api.base })
     return answer.status === 200 ? answer : null
   })
-  assert.equal((await terminal(user, healed.body.id)).status, 'confirmed')
+  await assertConfirmed(user, healed.body.id)
   await api.stop()
 })
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** Speed-up, cancellation and the automatic bump, on chains whose blocks take only what pays enough. */
 const platform = new TestPlatform()
@@ -83,7 +83,7 @@ test('a transfer whose change is spent already is not replaced: the later one pa
     assert.match(refused.text, new RegExp(second.id))
   }
   await congest('BTC', '0')
-  for (const { id } of [first, second]) assert.equal((await terminal(alice, id)).status, 'confirmed')
+  for (const { id } of [first, second]) await assertConfirmed(alice, id)
 })
 
 test('the platform bumps by itself what waits too long, within the caller’s own rate', async () => {
@@ -94,7 +94,7 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
   await new Promise((done) => setTimeout(done, 6000))
   assert.equal((await read(low.id)).hash, low.hash, 'the caller’s rate is the limit')
   await congest('BTC', '0')
-  assert.equal((await terminal(alice, low.id)).status, 'confirmed')
+  await assertConfirmed(alice, low.id)
   // Taken at the calm market's price, then the market rises.
   await waitFor('the rates are calm again', async () => Number((await call<{ medium: string }>(alice, 'GET', '/dac/v1/network-fee-rates/BTC')).body.medium) < 50)
   await platform.operator('devnet', { command: 'fault', network: 'BTC', mode: 'reject' })
@@ -158,7 +158,7 @@ test('before anything is signed a cancellation costs nothing; where a chain cann
     assert.equal(refused.body['code'], 'NOT_REPLACEABLE', refused.text)
   }
   await congest('DASH', '0')
-  assert.equal((await terminal(alice, dash.id)).status, 'confirmed')
+  await assertConfirmed(alice, dash.id)
 })
 
 test('another’s transfers, unknown ids, read-only keys, deposits', async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { chmodSync, cpSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** An older backup of the database is restored, while nodes and chains have gone on: what they know comes back. */
 const platform = new TestPlatform()
@@ -69,7 +69,7 @@ async function stake(): Promise<void> {
   for (const [action, address, amount] of calls) {
     const answer = await call<Transfer>(user, 'POST', `/dav/v1/${action}`, { asset: 'TRX', address, resource: 'ENERGY', amount })
     assert.equal(answer.status, 200, answer.text)
-    assert.equal((await terminal(user, answer.body.id)).status, 'confirmed')
+    await assertConfirmed(user, answer.body.id)
   }
   const tank = String((await platform.operator('gas-tank address', { workspace: 'acme', network: 'TRX' }))['address'])
   await platform.fund('TRX', tank, '40000')
@@ -78,7 +78,7 @@ async function stake(): Promise<void> {
   assert.equal(staked.status, 0, staked.stderr)
   await fundedWallet(platform, user, 'USDT_TRX', '50')
   const lent = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('USDT_TRX', '1', TRX.to))
-  assert.equal((await terminal(user, lent.body.id)).status, 'confirmed')
+  await assertConfirmed(user, lent.body.id)
   const of = async (type: string) => (await call<{ data: Transfer[] }>(user, 'GET', `/dac/v1/transactions?type=${type}`)).body.data
   await waitFor('the energy is back', async () => (await of('EnergyReturn')).some(({ status }) => status === 'confirmed'))
   assert.equal((await of('EnergyLoan')).length, 1)

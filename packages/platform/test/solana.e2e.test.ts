@@ -1,7 +1,7 @@
 // SOL and its tokens end to end, on a local chain that runs the Solana runtime.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -145,7 +145,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await platform.kill()
   await platform.start()
   user.base = platform.base
-  for (const { id } of ids) assert.equal((await terminal(user, id)).status, 'confirmed')
+  for (const { id } of ids) await assertConfirmed(user, id)
   assert.equal(await lamports(NEW) - before, 60_000_000)
   await audited()
 })

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { openDatabase, type Database } from '../src/database/pool.ts'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
 const platform = new TestPlatform()
@@ -196,7 +196,7 @@ test('one sequence_id, one stake; transfers share it', async () => {
   assert.deepEqual(new Set(answers.map(({ text }) => text)).size, 1)
   assert.equal(answers.filter(({ headers }) => headers.get('idempotent-replayed') === 'true').length, 3)
   const { id } = (answers[0] as (typeof answers)[0]).body
-  assert.equal((await terminal(user, id)).status, 'confirmed')
+  await assertConfirmed(user, id)
   const unlike = await ask('unstake', { ...body, amount: 2 })
   assert.deepEqual([unlike.status, unlike.body.id, unlike.headers.get('idempotent-replayed')], [200, id, 'true'])
   assert.match(unlike.headers.get('warning') ?? '', /another payload/)
@@ -213,7 +213,7 @@ test('two unstakes of the same stake at once: one passes', async () => {
   const answers = await Promise.all([1, 2].map(() => ask('unstake', { asset: 'TRX', address: own, resource: 'BANDWIDTH', amount: 1.5 })))
   assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 400])
   const passed = answers.find(({ status }) => status === 200) as (typeof answers)[0]
-  assert.equal((await terminal(user, passed.body.id)).status, 'confirmed')
+  await assertConfirmed(user, passed.body.id)
   await audited()
 })
 
@@ -247,7 +247,7 @@ test('without prepaid fees nothing new is staked; unstaking, releasing and repla
   const { user: broke, address } = await walletOf('staking-prepaid', '100')
   const first = { asset: 'TRX', address, resource: 'ENERGY', amount: 10, sequence_id: 'first' }
   const made = await ask('stake', first, broke)
-  assert.equal((await terminal(broke, made.body.id)).status, 'confirmed')
+  await assertConfirmed(broke, made.body.id)
   const { body: account } = await call<{ balance: string }>(broke, 'POST', '/dac/v1/prepaid-fee', {})
   await platform.operator('prepaid-fee adjust', { workspace: 'staking-prepaid', amount: `-${account.balance}` })
   const refusal = await ask('stake', { ...first, sequence_id: 'second' }, broke)
@@ -267,7 +267,7 @@ test('the 33rd unstake that cools down is refused', async () => {
     const answers = await Promise.all(Array.from({ length: 8 }, () => ask('unstake', { asset: 'TRX', address, resource: 'ENERGY', amount: 1 }, busy)))
     for (const { status, text, body } of answers) {
       assert.equal(status, 200, text)
-      assert.equal((await terminal(busy, body.id)).status, 'confirmed')
+      await assertConfirmed(busy, body.id)
     }
   }
   assert.match(await refused('unstake', { asset: 'TRX', address, resource: 'ENERGY', amount: 1 }, 'UNSTAKE_LIMIT', 'amount', busy), /at most 32/)
@@ -334,7 +334,7 @@ test('killed at each commit: everything is staked, lent and unstaked once', { ti
     user.base = platform.base
     const again = await ask('stake', body, steady)
     assert.equal(again.status, 200, again.text)
-    assert.equal((await terminal(steady, again.body.id)).status, 'confirmed')
+    await assertConfirmed(steady, again.body.id)
     // Under way while the next turn kills.
     const unstake = await ask('unstake', { asset: 'TRX', address: other, resource: 'ENERGY', amount: 1 }, steady)
     assert.equal(unstake.status, 200, unstake.text)

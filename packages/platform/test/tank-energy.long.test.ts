@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -85,7 +85,7 @@ test('a token transfer borrows energy and gives it back; the tank pays bandwidth
 
 test('as many as the stake suffices for borrow at once, the others burn; everything comes back', async () => {
   const answers = await Promise.all(Array.from({ length: 5 }, () => send()))
-  for (const { body } of answers) assert.equal((await terminal(user, body.id)).status, 'confirmed')
+  for (const { body } of answers) await assertConfirmed(user, body.id)
   await idle()
   const loans = (await of('EnergyLoan')).length - 1
   assert.ok(loans >= 1 && loans < 5, `${loans} loans`)

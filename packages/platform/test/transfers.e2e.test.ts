@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import { startTracing } from '@custody/tracing'
 import { startCollector } from '../../tracing/test/collector.ts'
-import { balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let alice: User
@@ -230,7 +230,7 @@ test('a transfer is one trace, from its request to its end, across platform and 
   const sent = await platform.user('tracy')
   await fundedWallet(platform, sent, 'BTC', '1')
   const { body } = await post(transferBody('BTC', '0.25', BTC_TO), sent)
-  assert.equal((await terminal(sent, body.id)).status, 'confirmed')
+  await assertConfirmed(sent, body.id)
   await stopTracing()
   const spans = collector.spans.filter(({ traceId }) => traceId === body.id.replaceAll('-', ''))
   const named = (name: string) => spans.find((span) => span.name === name) ?? assert.fail(`no ${name} in ${spans.map((span) => span.name).join(', ')}`)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let user: User
@@ -165,7 +165,7 @@ test('a customer of ours is paid from several wallets at once', async () => {
   const other = await platform.user('tron-other')
   await fundedWallet(platform, other, 'TRX', '10')
   const ids = await Promise.all([sent('TRX', '1', address), sent('TRX', '1', address), sent('TRX', '1', address), sent('TRX', '1', address, {}, other)])
-  for (const [turn, { id }] of ids.entries()) assert.equal((await terminal(turn === 3 ? other : user, id)).status, 'confirmed')
+  for (const [turn, { id }] of ids.entries()) await assertConfirmed(turn === 3 ? other : user, id)
   await waitFor('all four', async () => (await balance(customer, 'TRX')).balance === '4')
   const { body } = await call<{ data: { source_id: string; type: string }[] }>(customer, 'GET', '/dac/v1/transactions?asset=TRX')
   assert.equal(new Set(body.data.map(({ source_id }) => source_id)).size, 2)
@@ -288,7 +288,7 @@ test('the platform is killed in between: each transfer is paid once', async () =
   await platform.kill()
   await platform.start()
   user.base = platform.base
-  for (const { id } of ids) assert.equal((await terminal(user, id)).status, 'confirmed')
+  for (const { id } of ids) await assertConfirmed(user, id)
   assert.equal(await trx(NEW) - before, 500_000)
   await audited()
 })

@@ -1,29 +1,22 @@
-// oxlint-disable import/first -- the clock comes before all that reads it
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { aboutOf, unpack } from './upgrade/unpack.ts'
+import { assertConfirmed, call, rpc, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { readFixture, unpack } from './upgrade/unpack.ts'
 
-/** The present version on what an earlier one left behind in the midst of its work. */
-const FILE = join(import.meta.dirname, 'upgrade', 'f99331a.tar.gz')
-const left = aboutOf(FILE)
+/** The present version on the data directory that an earlier version left when it was killed. */
+const FOLDER = join(import.meta.dirname, 'upgrade', 'f99331a')
+const left = readFixture(FOLDER)
+// Two seconds after the earlier version was killed: nodes refuse requests that are too old.
 const behindMs = Date.now() - left.madeAt - 2000
-const tools = mkdtempSync(join(tmpdir(), 'custody-clock-'))
-process.env['CUSTODY_TEST_BEHIND_MS'] = String(behindMs)
-const { nodeWithClock } = await import('./upgrade/clock.ts')
-process.env['NODE_OPTIONS'] = `${process.env['NODE_OPTIONS'] ?? ''} ${nodeWithClock(join(tools, 'node'), behindMs)}`
-process.env['CUSTODY_TEST_NODE'] = join(tools, 'node')
-const { call, rpc, terminal, TestPlatform, transferBody, waitFor } = await import('./harness.ts')
-type Transfer = import('./harness.ts').Transfer
-type User = import('./harness.ts').User
 
 const home = mkdtempSync(join(tmpdir(), 'custody-test-'))
-const platform = new TestPlatform({ home, ground: 'prepared' })
+const platform = new TestPlatform({ home, clock: () => Date.now() - behindMs })
 const heard: { id: string; type: string; object: string }[] = []
 const receiver = createServer((request, response) => {
   let body = ''
@@ -38,13 +31,12 @@ const ETHER = 10n ** 18n
 let user: User
 before(async () => {
   await new Promise<void>((resolve) => { receiver.listen(0, '127.0.0.1', resolve) })
-  await unpack(FILE, home, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`)
+  await unpack(FOLDER, home, `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/hook`)
 })
 after(async () => {
   receiver.closeAllConnections()
   receiver.close()
   await platform.remove()
-  rmSync(tools, { recursive: true })
 })
 
 const etherOf = async (address: string) => BigInt(await rpc<string>(platform, 'ETH', 'eth_getBalance', [address, 'latest']))
@@ -54,20 +46,20 @@ const newTransfer = async (asset: string, amount: string, sequence: string): Pro
   const body = transferBody(asset, amount, left.payees[asset] as string, { sequence_id: sequence })
   const { status, body: made, text } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
   assert.equal(status, 200, text)
-  assert.equal((await terminal(user, made.id)).status, 'confirmed')
+  await assertConfirmed(user, made.id)
 }
 const audited = async (): Promise<void> => {
   const audit = await platform.cli('audit', '--json')
   assert.equal(audit.status, 0, audit.stdout + audit.stderr)
 }
 
-test('each transfer that was under way ends confirmed, once; the deposit is forwarded, webhooks arrive, books are right', { timeout: 300_000 }, async () => {
+test('confirms every unfinished transfer exactly once, forwards the deposit, delivers webhooks, and balances the books', { timeout: 300_000 }, async () => {
   await platform.start()
   const migrations = (await platform.database.query<{ name: string }>('select name from migrations order by name')).map(({ name }) => name.slice(0, 3))
   assert.deepEqual([migrations.includes('026'), new Set(migrations).size], [true, migrations.length])
-  for (const node of [1, 2, 3]) assert.ok(!existsSync(join(home, 'signers', `node-${node}`, 'keys.json')), 'a home was changed by a start')
+  for (const node of [1, 2, 3]) assert.ok(!existsSync(join(home, 'signers', `node-${node}`, 'keys.json')), `starting node ${node} changed its key files`)
   user = await platform.user('acme')
-  for (const id of ids) assert.equal((await terminal(user, id)).status, 'confirmed', id)
+  for (const id of ids) await assertConfirmed(user, id)
   // One of each before, and one for each state.
   assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
   assert.equal(await bitcoinOf(left.payees['BTC'] as string), 0.7)
@@ -77,7 +69,7 @@ test('each transfer that was under way ends confirmed, once; the deposit is forw
   await audited()
 })
 
-test('a caller of before repeats a request and is answered the same transfer; nothing is paid', { timeout: 120_000 }, async () => {
+test('returns the original transfer when a caller repeats a request of the earlier version', { timeout: 120_000 }, async () => {
   const old = { ...left.users[0] as User, base: platform.base }
   for (const [asset, amount] of [['BTC', '0.1'], ['ETH', '1']] as const) {
     for (const [state, id] of Object.entries(left.ids[asset] as Record<string, string>)) {
@@ -89,16 +81,18 @@ test('a caller of before repeats a request and is answered the same transfer; no
   assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)
 })
 
-test('new transfers are signed, and once more after all three homes were given keys of their own', { timeout: 240_000 }, async () => {
+test('signs new transfers, before and after each node rotates its key-encryption key', { timeout: 240_000 }, async () => {
   for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `new-${asset}`)
   assert.equal(await platform.stop(), 0)
-  for (const node of [1, 2, 3]) {
-    const folder = join(home, 'signers', `node-${node}`)
-    const words = [join(import.meta.dirname, '../../signer/src/kek.ts'), 'rotate', '--home', folder, '--kek', 'file:path=kek-2']
-    const rotated = spawnSync(process.execPath, words, { encoding: 'utf8' })
-    assert.equal(rotated.status, 0, rotated.stderr)
-    assert.ok(existsSync(join(folder, 'keys.json')), rotated.stdout)
-  }
+  await platform.nodesDown([1, 2, 3], async () => {
+    for (const node of [1, 2, 3]) {
+      const folder = join(home, 'signers', `node-${node}`)
+      const words = [join(import.meta.dirname, '../../signer/src/kek.ts'), 'rotate', '--home', folder, '--kek', 'file:path=kek-2']
+      const rotated = spawnSync(process.execPath, words, { encoding: 'utf8' })
+      assert.equal(rotated.status, 0, rotated.stderr)
+      assert.ok(existsSync(join(folder, 'keys.json')), rotated.stdout)
+    }
+  })
   await platform.start()
   user = { ...user, base: platform.base }
   for (const asset of ['BTC', 'ETH']) await newTransfer(asset, '0.01', `rotated-${asset}`)
@@ -106,7 +100,7 @@ test('new transfers are signed, and once more after all three homes were given k
   await audited()
 })
 
-test('the way back is refused: a database that a newer version has changed', { timeout: 120_000 }, async () => {
+test('refuses to start on a database that a newer version has migrated', { timeout: 120_000 }, async () => {
   await platform.database.query(`insert into migrations (name) values ('999_of_tomorrow.sql')`)
   await platform.stop()
   await assert.rejects(platform.start(), /changed by a newer version \(999_of_tomorrow\.sql\)/)

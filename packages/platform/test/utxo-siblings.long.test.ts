@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
-import { balance, call, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
+import { assertConfirmed, balance, call, rpc, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 const platform = new TestPlatform()
 let alice: User
@@ -142,7 +142,7 @@ test('what a miner earns is credited when it can be spent, and then it is', { ti
   await platform.operator('devnet', { command: 'mine', network: 'DASH', blocks: 40 })
   await waitFor('the deposit', async () => (await balance(miner, 'DASH')).balance !== '0')
   const sent = await call<Transfer>(miner, 'POST', '/dac/v1/transaction', transferBody('DASH', '1', CASES.DASH.to))
-  assert.equal((await terminal(miner, sent.body.id)).status, 'confirmed')
+  await assertConfirmed(miner, sent.body.id)
 })
 
 test('the books agree with every chain', { timeout: 240_000 }, async () => {

@@ -1,6 +1,5 @@
-// Makes what an earlier version leaves behind, for upgrade.long.test.ts: its database as plain SQL and its home, with
-// transfers in every state. Run by that version itself, with what is installed for it: see README.md beside this file.
-import { spawnSync } from 'node:child_process'
+// Makes a fixture of upgrade.long.test.ts: the database (as SQL) and the data directory (as text) that a version leaves behind
+// when it is killed, with transfers in every state. That version itself runs this script; see README.md in this folder.
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,9 +7,10 @@ import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { migrate } from '../../src/database/migrate.ts'
 import { openDatabase, type Database, type Queryable } from '../../src/database/pool.ts'
 import { call, fundedWallet, PRIVATE_KEY, TestPlatform, terminal, transferBody, waitFor, type Transfer, type User } from '../harness.ts'
+import { writeAsText } from './text-files.ts'
 
 const [to] = process.argv.slice(2)
-if (to === undefined) throw new Error('usage: make.ts FILE.tar.gz')
+if (to === undefined) throw new Error('usage: make.ts FOLDER')
 
 const PAYEES: Record<string, string> = {
   BTC: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', ETH: '0x00000000000000000000000000000000000000aa',
@@ -145,17 +145,17 @@ try {
   const stood = await platform.database.query<{ asset: string; state: string; sequence_id: string }>(
     `select asset, state, sequence_id from transactions where kind = 'WITHDRAWAL' and status = 'pending' order by 1, 2`)
   console.log(stood)
-  writeFileSync(join(kept, 'database.sql'), [...made, ...await rows(platform.database)].join('\n'))
+  mkdirSync(to, { recursive: true })
+  writeFileSync(join(to, 'tables.sql'), `${made.join('\n')}\n`)
+  writeFileSync(join(to, 'rows.sql'), `${(await rows(platform.database)).join('\n')}\n`)
   await platform.nodesDown([1, 2, 3], async () => {
     mkdirSync(join(kept, 'home'))
     for (const name of ['signers', 'devnet', 'secrets.key', 'ports.json']) {
-      if (existsSync(join(platform.home, name))) cpSync(join(platform.home, name), join(kept, 'home', name), { recursive: true, filter: (each) => !/\.(?:sock|pid)$/.test(each) })
+      if (existsSync(join(platform.home, name))) cpSync(join(platform.home, name), join(kept, 'home', name), { recursive: true, filter: (each) => !/\.(?:sock|pid)$|\/recovery-\d$/.test(each) })
     }
   })
-  writeFileSync(join(kept, 'caller.pem'), PRIVATE_KEY)
-  writeFileSync(join(kept, 'about.json'), JSON.stringify({ madeAt, hook: HOOK, payees: PAYEES, ids, users: users.map(({ apiKey, workspace }) => ({ apiKey, workspace })) }, null, 2))
-  const packed = spawnSync('tar', ['-czf', to, '--owner=0', '--group=0', '-C', kept, '.'], { stdio: 'inherit' })
-  if (packed.status !== 0) throw new Error('tar failed')
+  writeAsText(join(kept, 'home'), PRIVATE_KEY, to)
+  writeFileSync(join(to, 'about.json'), JSON.stringify({ madeAt, hook: HOOK, payees: PAYEES, ids, users: users.map(({ apiKey, workspace }) => ({ apiKey, workspace })) }, null, 2))
 } finally {
   await platform.remove()
   rmSync(kept, { recursive: true, force: true })
