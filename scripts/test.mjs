@@ -1,6 +1,8 @@
 // npm test                    every test
 // npm test -- NAME…           the files whose path contains one of the names
 // npm test -- --long          the long ones too (*.long.test.ts, test/long/); a long file that is named runs as well
+// npm test -- --drills        of the long ones those that guard money: kills, restores, upgrades, faults
+// npm test -- --order=SEED    the files in a random order that follows from the seed
 // npm test -- --times         says at the end what each file took; in CI the ten dearest are always named
 // npm test -- --test-…        handed to node:test, e.g. --test-name-pattern=sweep
 // FUZZ_SEED=N npm test        property tests look at other examples; FUZZ_SCALE=50: those of the threshold engine at more
@@ -38,13 +40,18 @@ const { globSync } = await import('node:fs')
 
 const names = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
+const orderSeed = flags.find((flag) => /^--order=\d+$/.test(flag))?.slice('--order='.length)
 const forwarded = flags.filter((flag) => flag.startsWith('--test-'))
-const unknown = flags.find((flag) => flag !== '--long' && flag !== '--times' && !forwarded.includes(flag))
+const KNOWN = ['--long', '--drills', '--times']
+const unknown = flags.find((flag) => !KNOWN.includes(flag) && !/^--order=\d+$/.test(flag) && !forwarded.includes(flag))
 if (unknown) {
-  console.error(`Unknown option ${unknown}. Usage: npm test -- [--long] [--times] [--test-name-pattern=…] [NAME…]`)
+  console.error(`Unknown option ${unknown}. Usage: npm test -- [--long | --drills] [--times] [--order=SEED] [--test-name-pattern=…] [NAME…]`)
   process.exit(1)
 }
 
+/** Long tests that guard money: every change runs them (`.ci/run`), where the others wait for a release. */
+const DRILLS = new Set(['aml-kill', 'backup', 'faults', 'kill', 'pooler', 'recover', 'restore', 'tank-energy', 'upgrade']
+  .map((name) => `packages/platform/test/${name}.long.test.ts`))
 const isLong = (file) => /\.long\./.test(basename(file)) || file.includes('test/long/')
 const all = globSync(['packages/*/{test,src}/**/*.test.ts', 'packages/*/test/long/*.ts', 'test/**/*.test.ts', 'test/long/*.ts'], {
   cwd: root, exclude: (path) => basename(String(path)) === 'node_modules',
@@ -52,7 +59,7 @@ const all = globSync(['packages/*/{test,src}/**/*.test.ts', 'packages/*/test/lon
 const files = [...new Set(all)].sort().filter((file) => {
   if (names.length > 0 && !names.some((name) => file.includes(name))) return false
   // A package's name alone does not start its long tests: `threshold` means the usual ones.
-  return !isLong(file) || flags.includes('--long') || names.some((name) => name.includes('long') || basename(file).includes(name))
+  return !isLong(file) || flags.includes('--long') || flags.includes('--drills') && DRILLS.has(file) || names.some((name) => name.includes('long') || basename(file).includes(name))
 })
 if (files.length === 0) {
   console.error(names.length === 0 ? 'There are no test files.' : `No test file has ${names.map((name) => `"${name}"`).join(' or ')} in its path.`)
@@ -74,7 +81,7 @@ const ALONE = new Set([
 const isEndToEnd = (name) => name.endsWith('.e2e.test.ts')
 /** What runs in one process, by the name under which it is told. */
 const units = new Map()
-for (const file of files) {
+for (const file of orderSeed === undefined ? files : shuffled(files, orderSeed)) {
   const [folder, count] = [...TOGETHER].find(([each]) => file.startsWith(`${each}/`) && !ALONE.has(file) && !isEndToEnd(file) && !isLong(file)) ?? []
   let name = file
   for (let at = 1; folder !== undefined; at++) {
@@ -91,7 +98,7 @@ const remembered = existsSync(MEMORY) ? JSON.parse(readFileSync(MEMORY, 'utf8'))
 const BYTES_PER_S = 500
 const sizeS = (members) => members.reduce((sum, file) => sum + statSync(join(root, file)).size, 0) / BYTES_PER_S
 const expectedS = new Map([...units].map(([name, members]) => [name, remembered[name] ?? sizeS(members)]))
-const order = [...units.keys()].sort((a, b) => expectedS.get(b) - expectedS.get(a))
+const order = orderSeed === undefined ? [...units.keys()].sort((a, b) => expectedS.get(b) - expectedS.get(a)) : shuffled([...units.keys()], orderSeed)
 
 /** Eight times what a platform's home takes, for each that runs at once on two processors. */
 const MEMORY_BYTES_MIN = 4 * 1024 ** 3
@@ -107,6 +114,12 @@ writeFileSync(process.env.CUSTODY_TEST_TIMES, '')
 // What many files start from is made before them, not by several of them at once.
 if (files.length > 1 && files.some((file) => /^packages\/(signer|platform)\//.test(file))) {
   spawnSync(process.execPath, [join(root, 'packages', 'signer', 'test', 'homes.ts')], { stdio: 'inherit' })
+}
+
+/** In an order that follows from the seed: by the hash of each name with it. */
+function shuffled(list, seed) {
+  const keys = new Map(list.map((name) => [name, createHash('sha256').update(`${seed}\0${name}`).digest('hex')]))
+  return list.sort((a, b) => (keys.get(a) < keys.get(b) ? -1 : 1))
 }
 
 /** Every process of the run, and what it starts, finds modules where one before it found them: see test-resolved.mjs. */

@@ -22,7 +22,8 @@ export class TestServer {
 
   static async start(apiKey: string, publicKey: KeyObject, now: () => number = Date.now): Promise<TestServer> {
     const nonces = new Set<string>()
-    const server = createServer()
+    // Connections stay open: a test that blocks this process for seconds would find one closed under its next request.
+    const server = createServer({ keepAliveTimeout: 0 })
     const self = new TestServer(server)
     server.on('request', (request, response) => {
       void (async () => {

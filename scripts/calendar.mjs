@@ -1,0 +1,97 @@
+// npm run calendar                 the tests that have to do with time, under clocks and time zones other than this machine's
+// npm run calendar -- --all        more of them, which a release runs
+// npm run calendar -- --clock +60d --clock leap-day
+//
+// The clock of each test process is moved by Debian's faketime; without it the run fails and says so. The tests named here run
+// their platform, nodes and chains in their own process, so that one clock reaches all of them. PostgreSQL keeps the real time, as
+// a database host with a wrong clock would.
+import { spawnSync } from 'node:child_process'
+import { parseArgs } from 'node:util'
+import { fileURLToPath } from 'node:url'
+import { root, underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+
+const DAY_S = 86_400
+const now = () => Math.floor(Date.now() / 1000)
+/** Seconds until a moment, so that all processes of a run share one clock that goes on. */
+const until = (moment) => Math.floor(Date.parse(moment) / 1000) - now()
+const nextYear = new Date().getUTCFullYear() + 1
+
+/** Seconds to add to the clock, and the environment. */
+const CLOCKS = {
+  '+60d': { offset: () => 60 * DAY_S, env: { TZ: 'Pacific/Kiritimati' } },
+  '+400d': { offset: () => 400 * DAY_S, env: { TZ: 'America/St_Johns', LANG: 'C', LC_ALL: 'C' } },
+  'leap-day': { offset: () => until('2028-02-29T23:59:30Z') },
+  // The first test process starts a second later; the next year begins under all of them.
+  'year-end': { offset: () => until(`${nextYear}-01-01T00:00:00Z`) - 2 },
+}
+
+/** Each with its subject. */
+const TESTS = [
+  ['request-auth/test/claims', 'lifetime of signed requests'],
+  ['client/test/webhook', 'webhook signatures'],
+  ['signer/test/link', 'TLS identities of nodes'],
+  ['signer/test/history', 'age of requests at nodes'],
+  ['signer/test/judge', 'age and receipts'],
+  ['signer/test/proofs-and-limits', 'budgets and windows'],
+  ['signer/test/record', 'record clock'],
+  ['platform/test/clock', 'leases, nonces, rate windows'],
+  ['platform/test/console-sign-in', 'sessions, TOTP, invitations'],
+  ['platform/test/webhooks.test', 'webhook retries'],
+  ['platform/test/aml-ofac', 'age of the sanctions list'],
+  ['platform/test/invoices-states', 'invoice expiry'],
+  ['platform/test/api-idempotency', 'retention of idempotency keys'],
+  ['platform/test/orders.test', 'exchange deadlines'],
+  ['platform/test/events-log', 'retention of events, cursors'],
+  ['platform/test/prices', 'age of prices'],
+  ['platform/test/edges', 'rate limits'],
+  ['platform/test/expiry', 'transactions that expire'],
+  ['devnet/test/tron-staking', 'cooldown of unstaked TRX'],
+  ['platform/test/upgrade.long', 'what an earlier version left behind'],
+].map(([name]) => name)
+
+/** What a release runs as well. */
+const MORE = [
+  'request-auth/test/bodies', 'request-auth/test/web-sign', 'client/test/client', 'client/test/failed', 'client/test/trust',
+  'console/test', 'signer/test/setup', 'signer/test/keys', 'signer/test/enrolment', 'signer/test/refusals', 'signer/test/rules',
+  'signer/test/forward', 'signer/test/staking', 'signer/test/refresh', 'signer/test/recovery-orders', 'platform/test/webhook-reach',
+  'platform/test/aml-order', 'platform/test/invoices.test', 'platform/test/invoices-mempool', 'platform/test/exchange-accounts',
+  'platform/test/conversions', 'platform/test/api-and-nodes', 'platform/test/api-messages', 'platform/test/prepaid-fee-order',
+  'platform/test/event-stream', 'platform/test/list-counts', 'platform/test/reserves.test', 'platform/test/frozen-meanwhile',
+  'platform/test/steps', 'platform/test/hot-wallet', 'platform/test/recovery.test', 'devnet/test/prices', 'devnet/test/venue',
+]
+
+let values
+try {
+  ({ values } = parseArgs({ options: { all: { type: 'boolean' }, clock: { type: 'string', multiple: true } } }))
+} catch (error) {
+  console.error(`${error.message}\nUsage: npm run calendar -- [--all] [--clock NAME]…   NAME: ${Object.keys(CLOCKS).join(', ')}`)
+  process.exit(2)
+}
+const chosen = values.clock ?? Object.keys(CLOCKS)
+const unknown = chosen.filter((name) => !(name in CLOCKS))
+if (unknown.length > 0) {
+  console.error(`There is no clock ${unknown.join(', ')}. Clocks: ${Object.keys(CLOCKS).join(', ')}`)
+  process.exit(2)
+}
+if (spawnSync('faketime', ['-f', '+0', 'true']).status !== 0) {
+  console.error('faketime does not run here. Install it (Debian: apt-get install faketime) and try again.')
+  process.exit(1)
+}
+
+const tests = values.all ? [...TESTS, ...MORE] : TESTS
+const failed = []
+for (const name of chosen) {
+  const { offset, env = {} } = CLOCKS[name]
+  const seconds = offset()
+  const settings = Object.entries(env).map(([key, value]) => `${key}=${value}`)
+  console.log(`\n== clock ${name}: ${new Date((now() + seconds) * 1000).toISOString()} ${settings.join(' ')}`.trimEnd())
+  const { status } = spawnSync(
+    'faketime', ['-f', `${seconds < 0 ? '' : '+'}${seconds}`, process.execPath, 'scripts/test.mjs', ...tests],
+    { cwd: root, stdio: 'inherit', env: { ...process.env, ...env } },
+  )
+  if (status !== 0) failed.push(name)
+}
+console.log(failed.length === 0 ? `\ncalendar: all passed under ${chosen.join(', ')}` : `\ncalendar: tests failed under ${failed.join(', ')}`)
+process.exit(failed.length === 0 ? 0 : 1)
