@@ -10,7 +10,7 @@ export const MODULES = {
   'request-auth': {
     mutate: ['packages/request-auth/src/**/*.ts'],
     tests: [
-      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign', 'rfc8785-canonical'].map((name) => `packages/request-auth/test/${name}.test.ts`),
+      ...['claims', 'bodies', 'rfc7515-rs256', 'rfc8259-json', 'public-keys', 'web-sign', 'rfc8785-canonical', 'pinned'].map((name) => `packages/request-auth/test/${name}.test.ts`),
       // What the schemas say of themselves is the API's document.
       ...platform('openapi'),
     ],

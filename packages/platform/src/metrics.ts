@@ -26,6 +26,8 @@ export interface Metrics {
   signerClock: Gauge<'node'>
   signerKeysReady: Gauge<'node' | 'curve'>
   signerPeersDown: Gauge<'node'>
+  signerCertificateExpiry: Gauge<'node'>
+  platformCertificateExpiry: Gauge
   signingPossible: Gauge
   processes: Gauge<'duty'>
   unseen: Gauge<'duty'>
@@ -100,6 +102,12 @@ export function createMetrics(): Metrics {
     signerClock: gauge('custody_signer_clock_offset_seconds', 'How far a node’s clock is ahead of this one, to about a second', 'node'),
     signerKeysReady: gauge('custody_signer_keys_ready', 'Keys that are made and certified for workspaces to come', 'node', 'curve'),
     signerPeersDown: gauge('custody_signer_peers_unreachable', 'Other nodes that a signer node does not reach', 'node'),
+    signerCertificateExpiry: gauge(
+      'custody_signer_certificate_expiry_timestamp_seconds',
+      'When the TLS certificate expires that a signer node presented last; absent until it presents one', 'node'),
+    platformCertificateExpiry: gauge(
+      'custody_platform_certificate_expiry_timestamp_seconds',
+      'When the TLS certificate expires by which the signer nodes know the platform'),
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
     processes: gauge('custody_processes', 'Processes that do this duty (api, worker, scanner) and are there', 'duty'),
     unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),

@@ -50,6 +50,7 @@ const nodes = (...statuses: (object | null)[]) => ({
     if (!status) throw new NodeUnavailable(node, 'cannot be reached')
     return status
   },
+  certificateExpiries: () => ({ platform: new Date(0), nodes: new Map() }),
 }) as unknown as SignerNodes
 
 const home = (name: string): string => {

@@ -1,9 +1,12 @@
-import { createPrivateKey, createPublicKey, X509Certificate, type KeyObject } from 'node:crypto'
+import { createPrivateKey, createPublicKey, type KeyObject } from 'node:crypto'
 import { readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 
-/** config.json of a node's home. Certificates and public keys are pinned here; nothing is learnt from the network. */
+/**
+ * config.json of a node's home. It pins the TLS keys (by a certificate of each) and the identity keys; nothing is learnt from the network.
+ */
 const peerSchema = z.strictObject({
   node: z.int().min(1).max(3), host: z.string(), port: z.int(), certificate: z.string(), identity: z.string(),
 })
@@ -23,7 +26,7 @@ const configSchema = z.strictObject({
     z.strictObject({ kind: z.literal('passphrase'), salt: z.string().regex(/^[0-9a-f]{32,}$/) }),
   ]),
   peers: z.array(peerSchema),
-  /** Certificate of the only platform this node serves. */
+  /** Certificate of the only platform this node serves; its key is pinned. */
   platform_certificate: z.string(),
   pool: z.strictObject({ secp256k1: z.int().min(0).max(100), ed25519: z.int().min(0).max(100) }),
   /** What fuel and sweeps of one workspace on one network may cost within 24 hours, in multiples of that network's fee cap. */
@@ -32,7 +35,7 @@ const configSchema = z.strictObject({
 })
 export type ConfigFile = z.infer<typeof configSchema>
 
-export interface Peer { node: number; host: string; port: number; certificate: string; fingerprint: string; identity: KeyObject }
+export interface Peer { node: number; host: string; port: number; certificate: string; pin: string; identity: KeyObject }
 export interface Config extends Omit<ConfigFile, 'peers'> {
   home: string
   tlsKey: string
@@ -40,7 +43,7 @@ export interface Config extends Omit<ConfigFile, 'peers'> {
   identity: KeyObject
   identityPublic: KeyObject
   peerList: Peer[]
-  platformFingerprint: string
+  platformPin: string
 }
 
 export class ConfigError extends Error {
@@ -49,8 +52,6 @@ export class ConfigError extends Error {
     this.name = 'ConfigError'
   }
 }
-
-const fingerprintOf = (certificate: string): string => new X509Certificate(certificate).fingerprint256
 
 export function loadConfig(home: string): Config {
   if ((statSync(home).mode & 0o077) !== 0) throw new ConfigError(`The home ${home} must be closed to others: chmod 700`)
@@ -65,10 +66,10 @@ export function loadConfig(home: string): Config {
     throw new ConfigError('A plain-file key-encryption key is for local only; use a passphrase')
   }
   const identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
-  const peerList = file.peers.map((p) => ({ ...p, fingerprint: fingerprintOf(p.certificate), identity: createPublicKey(p.identity) }))
-  const platformFingerprint = fingerprintOf(file.platform_certificate)
-  const prints = new Set([platformFingerprint, ...peerList.map((p) => p.fingerprint)])
-  if (prints.size !== 3) throw new ConfigError('The certificates of the platform and the peers must all differ')
+  const peerList = file.peers.map((p) => ({ ...p, pin: pinOf(p.certificate), identity: createPublicKey(p.identity) }))
+  const platformPin = pinOf(file.platform_certificate)
+  const pins = new Set([platformPin, ...peerList.map(({ pin }) => pin)])
+  if (pins.size !== 3) throw new ConfigError('The TLS keys of the platform and the peers must all differ')
   return {
     ...file,
     home,
@@ -77,6 +78,6 @@ export function loadConfig(home: string): Config {
     identity,
     identityPublic: createPublicKey(identity),
     peerList,
-    platformFingerprint,
+    platformPin,
   }
 }

@@ -24,6 +24,7 @@ import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
 import { printsOf } from './prints.ts'
 import { Store } from './store/index.ts'
+import { OwnCertificate } from './transport/own-certificate.ts'
 import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
 
@@ -78,7 +79,8 @@ export async function startNode(
       if (!path.startsWith('/peer/')) throw new Refusal('NOT_FOUND', 'No such call')
       return peers.receive(node, path, sealed)
     },
-  }, log)
+  }, log, () => environment.now())
+  const ownCertificate = new OwnCertificate({ config, server, now: () => environment.now(), log })
   const operator: Server = openOperator(parts)
   await listenOperator(operator, config.socket)
   await new Promise<void>((resolve, reject) => {
@@ -94,6 +96,7 @@ export async function startNode(
       await peers.ping(ticks % QUIET_TICKS === 0 ? peers.nodes : peers.nodes.filter((node) => !peers.isQuiet(node)))
       store.saveHeads()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
+      ownCertificate.check()
       // Not awaited: a key takes seconds, and the pings go on.
       if (peers.nodes.every((node) => peers.reachable(node))) void keyring.fill()
     } catch (error) {

@@ -1,6 +1,7 @@
-import { createHash, createPublicKey, X509Certificate } from 'node:crypto'
+import { createHash, createPublicKey } from 'node:crypto'
+import { pinOf } from '@custody/request-auth/pinned'
 
-/** What of a node or of the platform (which has no identity) others pin. */
+/** What others pin of a node or of the platform (which has no identity): the key of its TLS certificate, and its identity key. */
 export interface Pinned { certificate: string; identity?: string }
 
 const GROUP = /.{4}/g
@@ -8,13 +9,13 @@ const GROUP = /.{4}/g
 const DIGITS = 20
 
 /**
- * The print of a public half, to be compared over another channel: of its certificate and its identity key, whatever their text
- * looks like. @param name whose it is: `1`, `2`, `3` or `platform`; two that are swapped have other prints
+ * The print of a public half, to be compared over another channel: of its TLS key and its identity key. It is the same after the
+ * TLS certificate was renewed. @param name whose it is: `1`, `2`, `3` or `platform`; two that are swapped have other prints
  * @throws where certificate or key cannot be read
  */
 export function printOf(name: number | 'platform', { certificate, identity }: Pinned): string {
   const key = identity === undefined ? '' : createPublicKey(identity).export({ type: 'spki', format: 'der' }).toString('hex')
-  const text = `custody/public-half/v1\n${name}\n${new X509Certificate(certificate).fingerprint256}\n${key}`
+  const text = `custody/public-half/v2\n${name}\n${pinOf(certificate)}\n${key}`
   return (createHash('sha256').update(text).digest('hex').slice(0, DIGITS).match(GROUP) as string[]).join('-')
 }
 

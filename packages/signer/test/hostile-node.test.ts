@@ -49,7 +49,7 @@ before(async () => {
   })
   await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve) })
   say = async (call, body, binding = NO_BINDING) => {
-    const link = new Link(loadConfig(home), loadConfig(home).peerList.find(({ node }) => node === 2)!)
+    const link = new Link(loadConfig(home), loadConfig(home).peerList.find(({ node }) => node === 2)!, Date.now)
     try {
       const [text = ''] = String(await link.post(call, seal(identity, header(2, call, binding), body), 20_000, 1e6)).split('\n')
       const answer = JSON.parse(text) as Json

@@ -9,6 +9,8 @@ import { Agent, request as httpsRequest } from 'node:https'
 import { request as httpRequest } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { encodeFunctionData, erc20Abi, serializeTransaction } from 'viem'
 import { editConfigs, freePorts, makeHomes, nodeHere, runNode, type HomeConfig } from './homes.ts'
 import { callerKey as preparedCallerKey } from './prepared.ts'
@@ -26,7 +28,7 @@ export class House {
   readonly home: string
   peers!: { nodes: { node: number; port: number; socket: string; home: string; certificate: string; identity: string }[] }
   readonly processes = new Map<number, ChildProcess>()
-  readonly #here: (() => Promise<void>)[] = []
+  readonly #here = new Map<number, () => Promise<void>>()
   readonly agents = new Map<string, Agent>()
   logs = ''
 
@@ -38,9 +40,11 @@ export class House {
    */
   static async start(
     edit: (config: HomeConfig) => void = () => {}, keys: 'prepared' | 'own' = 'prepared', where: 'here' | 'apart' = 'here',
+    beforeStart: (parent: string) => Promise<void> = async () => {},
   ): Promise<House> {
     const house = new House()
     await makeHomes(house.home, await freePorts(3), keys)
+    await beforeStart(house.home)
     house.peers = JSON.parse(readFileSync(join(house.home, 'platform', 'peers.json'), 'utf8'))
     editConfigs(house.home, (config) => {
       if (keys === 'own') config.pool = { secp256k1: 1, ed25519: 0 }
@@ -49,7 +53,7 @@ export class House {
     })
     await Promise.all(house.peers.nodes.map(async ({ node, home }) => {
       if (where === 'apart') await house.run(node)
-      else house.#here.push(await nodeHere(home, (text) => { house.logs += text }))
+      else await house.#runHere(node, home)
     }))
     return house
   }
@@ -76,10 +80,20 @@ export class House {
     await this.run(node)
   }
 
+  async #runHere(node: number, home: string): Promise<void> {
+    this.#here.set(node, await nodeHere(home, (text) => { this.logs += text }))
+  }
+
+  /** Stops and starts a node of this process. */
+  async restartHere(node: number): Promise<void> {
+    await this.#here.get(node)?.()
+    await this.#runHere(node, this.peers.nodes[node - 1]!.home)
+  }
+
   async stop(): Promise<void> {
     for (const [, child] of this.processes) child.kill('SIGCONT')
     await Promise.all([...this.processes.keys()].map((node) => this.kill(node)))
-    await Promise.all(this.#here.map((stop) => stop()))
+    await Promise.all([...this.#here.values()].map((stop) => stop()))
     for (const agent of this.agents.values()) agent.destroy()
     rmSync(this.home, { recursive: true, force: true })
   }
@@ -92,8 +106,7 @@ export class House {
       agent = new Agent({
         keepAlive: true,
         ...(credentials ?? { key: readFileSync(join(platform, 'tls.key')), cert: readFileSync(join(platform, 'tls.crt')) }),
-        ca: [this.peers.nodes[node - 1]!.certificate],
-        checkServerIdentity: () => undefined,
+        rejectUnauthorized: false,
       })
       this.agents.set(name, agent)
     }
@@ -107,6 +120,11 @@ export class House {
         let heard = ''
         response.setEncoding('utf8').on('data', (chunk: string) => { heard += chunk })
         response.on('end', () => { resolve({ status: response.statusCode!, body: heard === '' ? null : JSON.parse(heard) }) })
+      })
+      const pin = pinOf(this.peers.nodes[node - 1]!.certificate)
+      request.on('socket', (socket) => {
+        // A connection that is used again has been checked.
+        if (socket.connecting) requirePinned(socket as TLSSocket, { pin, now: Date.now })
       })
       request.setTimeout(timeout, () => { request.destroy(new Error('timeout')) })
       request.on('error', reject)

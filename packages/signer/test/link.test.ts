@@ -60,7 +60,7 @@ test('attack: a peer whose answer never ends is cut off while it is read', async
   for (const [length, why] of [[0xffff_ffff, /answered with more than 1000000 bytes/], [900_000, /answered with more than one frame/]] as const) {
     const { lie, sent } = flood(length)
     const { config, peer, close } = await lying(lie)
-    const link = new Link(config, peer)
+    const link = new Link(config, peer, Date.now)
     try {
       await assert.rejects(link.post('/peer/ping', HELLO, 20_000, 1_000_000), why)
       assert.ok(sent() < 50_000_000, `${sent()} bytes were taken`)
@@ -96,7 +96,7 @@ test('attack: a peer that drips its answer byte by byte is cut off when the time
     const timer = setInterval(() => { stream.write('0') }, 5)
     stream.on('close', () => { clearInterval(timer) })
   })
-  const link = new Link(config, peer)
+  const link = new Link(config, peer, Date.now)
   try {
     await assert.rejects(link.post('/peer/ping', HELLO, 200, 1_000_000), /did not answer within 200 ms/)
   } finally {
@@ -111,7 +111,7 @@ test('attack: what a peer says unasked is no answer to the next call', async () 
     writeFrame(stream, Buffer.from('right'))
     setTimeout(() => { writeFrame(stream, said) }, 20)
   })
-  const link = new Link(config, peer)
+  const link = new Link(config, peer, Date.now)
   try {
     assert.equal(String(await link.post('/peer/ping', HELLO, 2000, 1_000_000)), 'right')
     await sleep(100)
@@ -129,7 +129,7 @@ test('a lost connection fails its own call alone, and the next call has a new on
     if (++heard === 1) stream.destroy()
     else setTimeout(() => { writeFrame(stream, Buffer.from(`answer ${heard}`)) }, 5)
   })
-  const link = new Link(config, peer)
+  const link = new Link(config, peer, Date.now)
   try {
     await assert.rejects(link.post('/peer/ping', HELLO, 2000, 1000), /closed|reset/)
     assert.equal(String(await link.post('/peer/ping', HELLO, 2000, 1000)), 'answer 2')
@@ -147,7 +147,7 @@ test('more calls at once than connections: the rest wait their turn, within thei
     if (isFree) answer(stream)
     else held.push(stream)
   })
-  const link = new Link(config, peer)
+  const link = new Link(config, peer, Date.now)
   try {
     const calls = Array.from({ length: 70 }, (_, at) => link.post('/peer/ping', HELLO, at < 66 ? 60_000 : 1, 1000))
     const ends = Promise.allSettled(calls)

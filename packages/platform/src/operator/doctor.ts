@@ -1,11 +1,12 @@
 import { ChainError, loadRegistry, type Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../environment.ts'
-import { devnetUrlOf, localEndpoints } from '../app/local.ts'
+import { devnetUrlOf, identityFolder, localEndpoints } from '../app/local.ts'
 import { connectAll } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
 import { readSettings } from '../settings/settings.ts'
+import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts'
 
 export interface Diagnosis {
   network: string
@@ -36,12 +37,15 @@ export function diagnosisLine(each: Diagnosis): string {
   return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
 }
 
-/** Asks each configured endpoint who it is and how far it is. Works with and without a running platform. */
+/**
+ * Checks each configured endpoint and the TLS certificates of platform and signer nodes. Works with and without a running platform.
+ */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
   const endpoints = settings.network === 'local'
     ? localEndpoints(settings.localChains ?? await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
+  const diagnosing = diagnoseCertificates(identityFolder(settings.home))
   const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]
@@ -67,11 +71,14 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured')
-  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
+  const certificates = await diagnosing
+  const isExpired = certificates.some(({ state }) => state === 'expired')
+  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok') && !isExpired
   const text = [
     `${settings.network}: ${configured.length} of ${found.length} networks configured`,
     ...found.map(diagnosisLine),
+    ...certificates.flatMap(certificateLines),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ].join('\n')
-  return { result: { ok, networks: found }, text, exitCode: ok ? 0 : 1 }
+  return { result: { ok, networks: found, certificates }, text, exitCode: ok ? 0 : 1 }
 }

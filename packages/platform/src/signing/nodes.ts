@@ -1,7 +1,10 @@
-import { createPublicKey, verify, type KeyObject } from 'node:crypto'
-import { existsSync, readFileSync } from 'node:fs'
+import { createPublicKey, verify, X509Certificate, type KeyObject } from 'node:crypto'
+import { existsSync, readFileSync, statSync } from 'node:fs'
 import { Agent, request as httpsRequest } from 'node:https'
 import { join } from 'node:path'
+import type { Duplex } from 'node:stream'
+import type { TLSSocket } from 'node:tls'
+import { CertificateError, pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { inSpan, traceHeader } from '@custody/tracing'
 
 /** What the platform knows of a node; written by the nodes' set-up. */
@@ -9,7 +12,7 @@ export interface NodePeer {
   node: number
   host: string
   port: number
-  certificate: string
+  /** Its key is pinned; the node may present a newer certificate of that key. */ certificate: string
   /** PEM, Ed25519. */ identity: string
   /** The node operator's own entrance, where it is on this machine. */ socket?: string
 }
@@ -46,31 +49,129 @@ export class NodeUnavailable extends Error {
 }
 
 const ANSWER_BYTES_MAX = 16 * 1024 * 1024
+/** Age above which an idle connection is closed, so that a renewed certificate of either end is used and seen. */
+const CONNECTION_AGE_MS_MAX = 600_000
 
-/** Speaks to the three signer nodes over mutual TLS with pinned certificates. */
+/** The platform's TLS certificate, read again when its file was replaced: a renewal needs no restart. */
+class OwnCertificate {
+  readonly #path: string
+  readonly #pin: string
+  #version = ''
+  #text = ''
+
+  /** @throws where the file is missing or not a certificate */
+  constructor(path: string) {
+    this.#path = path
+    this.#read()
+    this.#pin = pinOf(this.#text)
+  }
+
+  /** The certificate in PEM. A file that is not a certificate of the same key is ignored. */
+  get text(): string {
+    const previous = this.#text
+    try {
+      this.#read()
+      if (this.#text !== previous && pinOf(this.#text) !== this.#pin) this.#text = previous
+    } catch {
+      this.#text = previous
+    }
+    return this.#text
+  }
+
+  get expiresAt(): Date { return new X509Certificate(this.text).validToDate }
+
+  #read(): void {
+    const { ino, mtimeMs } = statSync(this.#path)
+    const version = `${ino} ${mtimeMs}`
+    if (version === this.#version) return
+    this.#text = readFileSync(this.#path, 'utf8')
+    this.#version = version
+  }
+}
+
+interface PinnedAgentOptions {
+  key: Buffer
+  own: OwnCertificate
+  peer: NodePeer
+  now: () => number
+  onPresented: (certificate: X509Certificate) => void
+}
+
+/** Connections to one node, whose key is pinned. */
+class PinnedAgent extends Agent {
+  readonly #o: PinnedAgentOptions
+  readonly #pin: string
+  readonly #openedAtMs = new WeakMap<object, number>()
+
+  constructor(o: PinnedAgentOptions) {
+    super({
+      keepAlive: true, maxSockets: 32, maxCachedSessions: 0, key: o.key, minVersion: 'TLSv1.3',
+      // `requirePinned` decides in its place: there is no certificate authority, and no name to compare. Without `ca` Node would load
+      // the public authorities.
+      rejectUnauthorized: false, ca: o.peer.certificate,
+    })
+    this.#o = o
+    this.#pin = pinOf(o.peer.certificate)
+  }
+
+  override createConnection(...[options, callback]: Parameters<Agent['createConnection']>): Duplex | null | undefined {
+    const socket = super.createConnection({ ...options, cert: this.#o.own.text } as typeof options, callback) as TLSSocket
+    this.#openedAtMs.set(socket, performance.now())
+    requirePinned(socket, { pin: this.#pin, now: this.#o.now, onPresented: this.#o.onPresented })
+    return socket
+  }
+
+  override keepSocketAlive(socket: Duplex): boolean {
+    const ageMs = performance.now() - (this.#openedAtMs.get(socket) ?? -Infinity)
+    // Node's own returns false for a connection that must not be used again, whatever the types say.
+    return ageMs <= CONNECTION_AGE_MS_MAX && (super.keepSocketAlive(socket) as unknown as boolean)
+  }
+}
+
+/** Speaks to the three signer nodes over mutual TLS with pinned keys. */
 export class SignerNodes {
   readonly peers: readonly NodePeer[]
   readonly #penalties = new Map<number, number>()
   readonly #agents = new Map<number, Agent>()
   readonly #identities = new Map<number, KeyObject>()
+  readonly #own: OwnCertificate
+  readonly #expiries = new Map<number, Date>()
+  readonly #clock: () => number
 
-  /** @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json */
-  constructor(folder: string) {
+  /**
+   * @param folder the platform's folder as the nodes' set-up wrote it: tls.key, tls.crt, peers.json
+   * @param clock milliseconds since the epoch, against which certificates are checked
+   */
+  constructor(folder: string, clock: () => number = Date.now) {
     if (!existsSync(join(folder, 'peers.json'))) {
       const needs = `${folder} needs peers.json, tls.key and tls.crt as the nodes' set-up wrote them (packages/signer/README.md)`
       throw new Error(`no signer nodes are known: ${needs}; name another folder with CUSTODY_SIGNERS`)
     }
     this.peers = (JSON.parse(readFileSync(join(folder, 'peers.json'), 'utf8')) as { nodes: NodePeer[] }).nodes
     const key = readFileSync(join(folder, 'tls.key'))
-    const cert = readFileSync(join(folder, 'tls.crt'))
+    const own = new OwnCertificate(join(folder, 'tls.crt'))
+    this.#own = own
+    this.#clock = clock
     for (const peer of this.peers) {
-      this.#agents.set(peer.node, new Agent({
-        keepAlive: true, maxSockets: 32, key, cert, ca: peer.certificate, minVersion: 'TLSv1.3',
-        // The certificate itself is pinned: a self-signed one is its own authority, and names do not matter.
-        checkServerIdentity: () => undefined,
-      }))
+      const onPresented = ({ validToDate }: X509Certificate): void => { this.#expiries.set(peer.node, validToDate) }
+      this.#agents.set(peer.node, new PinnedAgent({ key, own, peer, now: clock, onPresented }))
       this.#identities.set(peer.node, createPublicKey(peer.identity))
     }
+  }
+
+  /** When the certificates expire: the platform's own, and the one that each node presented last; a node that presented none is absent. */
+  certificateExpiries(): { platform: Date; nodes: ReadonlyMap<number, Date> } {
+    return { platform: this.#own.expiresAt, nodes: this.#expiries }
+  }
+
+  /** Why a call got no answer, in words for the operator. */
+  #whyUnreachable(error: Error, timeoutMs: number): string {
+    if (error instanceof CertificateError) return error.message
+    if (error.name === 'TimeoutError' || error.name === 'AbortError') return `no answer within ${timeoutMs} ms`
+    // The node closes the connection without a reason.
+    const { expiresAt } = this.#own
+    if (expiresAt.getTime() >= this.#clock()) return 'cannot be reached'
+    return `cannot be reached; the platform's own TLS certificate expired on ${expiresAt.toISOString().slice(0, 10)}`
   }
 
   /** Verifies an Ed25519 signature (hex) of a node's identity key. */
@@ -107,9 +208,7 @@ export class SignerNodes {
       outgoing.on('error', reject)
       outgoing.end(payload)
     }).catch((error: Error) => {
-      throw new NodeUnavailable(
-        node, error.name === 'TimeoutError' || error.name === 'AbortError' ? `no answer within ${timeoutMs} ms` : 'cannot be reached'
-      )
+      throw new NodeUnavailable(node, this.#whyUnreachable(error, timeoutMs))
     })
     let answer: Record<string, unknown>
     try {

@@ -3,6 +3,7 @@ import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import { parseBody, shaped } from '../transport/body.ts'
+import { certificateExpiry } from '../transport/own-certificate.ts'
 import type { Parts } from '../parts.ts'
 import { attest, attestBodySchema } from './attest.ts'
 import { history, historyBodySchema } from './history.ts'
@@ -65,5 +66,6 @@ export function status({ config, store, keyring, peers, restoring }: Parts): Rec
     record: { height: store.record.height, head: store.record.head, generation: store.state.generation },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
     bans: [...store.state.bans.keys()],
+    certificate_expires_at: certificateExpiry(config).toISOString(),
   }
 }

@@ -2,6 +2,8 @@ import { X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:https'
 import { join } from 'node:path'
+import type { TLSSocket } from 'node:tls'
+import { CertificateError, checkCertificate, pinOf, requirePinned } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 import { loadConfig } from '../config.ts'
 import { printOf, printsOf } from '../prints.ts'
@@ -13,6 +15,9 @@ import { SetupError } from './files.ts'
 const CLOCK_MS_MAX = 5000
 const TIMEOUT_MS = 5000
 const ANSWER_BYTES_MAX = 16_384
+const DAY_MS = 86_400_000
+/** Days before the end of a TLS certificate from which it is reported. */
+const WARN_DAYS = 30
 
 interface Asked { node: number; host: string; port: number; certificate: string; identity: string }
 interface Client { key: string; certificate: string }
@@ -21,16 +26,15 @@ const hello = z.object({
   node: z.int(), mode: z.string(), clock: z.number(), prints: z.record(z.string(), z.string()),
 })
 
-class OtherCertificate extends Error {}
-
-interface Heard { text: string; status: number; offsetMs: (clock: number) => number }
+interface Heard { text: string; status: number; expiresAt: Date | null; offsetMs: (clock: number) => number }
 
 function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard> {
-  const wanted = new X509Certificate(certificate).fingerprint256
+  const pin = pinOf(certificate)
+  let expiresAt: Date | null = null
   const sentAt = Date.now()
   return new Promise((resolve, reject) => {
     const outgoing = request({
-      // The answer alone says whose certificate it is: the one that was shown is compared, whoever signed it.
+      // `requirePinned` decides in the place of certificate authorities.
       agent: false, host, port, path: '/hello', method: 'GET', key: client.key, cert: client.certificate, minVersion: 'TLSv1.3',
       servername: '', rejectUnauthorized: false, signal: AbortSignal.timeout(TIMEOUT_MS),
     }, (response) => {
@@ -48,22 +52,31 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
           const offset = clock - (sentAt + halfMs)
           return Math.max(0, Math.abs(offset) - halfMs) * Math.sign(offset)
         }
-        resolve({ text, status: response.statusCode ?? 0, offsetMs })
+        resolve({ text, status: response.statusCode ?? 0, expiresAt, offsetMs })
       })
     })
-    outgoing.on('socket', (socket) => socket.once('secureConnect', () => {
-      const shown = (socket as import('node:tls').TLSSocket).getPeerCertificate().fingerprint256
-      if (shown !== wanted) outgoing.destroy(new OtherCertificate())
-    }))
+    outgoing.on('socket', (socket) => {
+      requirePinned(socket as TLSSocket, { pin, now: Date.now, onPresented: ({ validToDate }) => { expiresAt = validToDate } })
+    })
     outgoing.on('error', reject)
     outgoing.end()
   })
 }
 
+const RENEW_THERE = 'on its host, run: node packages/signer/src/tls.ts renew --home HOME'
+
+/** @returns a line for the operator where a certificate expires within `WARN_DAYS`, or nothing */
+function expiryNotice(who: string, expiresAt: Date | null, renew: string): string[] {
+  if (expiresAt === null || expiresAt.getTime() - Date.now() > WARN_DAYS * DAY_MS) return []
+  return [`${who}: the TLS certificate expires on ${expiresAt.toISOString().slice(0, 10)}; ${renew}`]
+}
+
 function whyNot(error: unknown, at: string): string {
   const code = String((error as { code?: unknown }).code ?? '')
-  if (error instanceof OtherCertificate) {
-    return `${at} shows another certificate than this configuration holds: another host answers there, or a wrong public half was carried`
+  if (error instanceof CertificateError) {
+    return error.code === 'OTHER_KEY' || error.code === 'MISSING'
+      ? `${at} shows another certificate than this configuration holds: another host answers there, or a wrong public half was carried`
+      : `${at}: ${error.message}; ${RENEW_THERE}`
   }
   if (/SSL|TLS|ECONNRESET|EPIPE/.test(code)) {
     return `${at} does not take the certificate of this host: its configuration holds another public half of it`
@@ -83,11 +96,22 @@ const named = (name: string): string => (name === 'platform' ? 'the platform' : 
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {
   const { client, mode, asked, prints } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
   const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
+  const own = new X509Certificate(client.certificate)
+  const renewHere = `run: node packages/signer/src/tls.ts renew --home ${home}`
+  const notices = expiryNotice('this host', own.validToDate, renewHere)
+  const ownProblems: string[] = []
+  try {
+    checkCertificate(own, [pinOf(own)], Date.now())
+  } catch (error) {
+    ownProblems.push(`this host: ${(error as Error).message}; ${renewHere}`)
+    notices.length = 0
+  }
   const answers = await Promise.all(asked.map(async (each) => {
     const at = `signer node ${each.node} (${each.host}:${each.port})`
     const problems: string[] = []
     try {
-      const { text, status, offsetMs } = await ask(client, each)
+      const { text, status, expiresAt, offsetMs } = await ask(client, each)
+      notices.push(...expiryNotice(at, expiresAt, RENEW_THERE))
       const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
       if (!said?.success) return [`${at} answers ${status} and not as a node of this version does`]
       const { node, mode: theirs, clock, prints: held } = said.data
@@ -106,8 +130,8 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
     }
     return problems.length > 0 ? problems : [`${at}: ok`]
   }))
-  const said = answers.flat()
-  return { lines: [...lines, ...said], ok: said.every((line) => line.endsWith(': ok')) }
+  const said = [...ownProblems, ...answers.flat()]
+  return { lines: [...lines, ...said, ...notices], ok: said.every((line) => line.endsWith(': ok')) }
 }
 
 function ofNode(home: string): { client: Client; mode: string; asked: Asked[]; prints: Record<string, string> } {

@@ -1,9 +1,8 @@
-import 'reflect-metadata'
-import { X509CertificateGenerator, cryptoProvider } from '@peculiar/x509'
-import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes, webcrypto } from 'node:crypto'
+import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { makeCertificate, makeTlsKey } from './certificate.ts'
 
 /** What makes homes: keys, certificates, files that are whole or not there. */
 
@@ -33,31 +32,11 @@ export const closed = (path: string): string => {
   return path
 }
 
-async function makeCertificate(name: string): Promise<{ key: string; certificate: string }> {
-  cryptoProvider.set(webcrypto as never)
-  const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' }
-  const keys = await webcrypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])
-  const now = Date.now()
-  const certificate = await X509CertificateGenerator.createSelfSigned({
-    serialNumber: randomBytes(16).toString('hex').replace(/^./, '4'),
-    name: `CN=${name}`,
-    notBefore: new Date(now - 86_400_000),
-    // Peers pin the certificate itself: an early end would protect nothing, and would stop the nodes.
-    notAfter: new Date(now + 20 * 365 * 86_400_000),
-    signingAlgorithm: algorithm,
-    keys: keys as never,
-  })
-  const pkcs8 = Buffer.from(await webcrypto.subtle.exportKey('pkcs8', keys.privateKey))
-  return {
-    key: createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' }).export({ type: 'pkcs8', format: 'pem' }) as string,
-    certificate: `${certificate.toString('pem')}\n`,
-  }
-}
-
 /** TLS key and certificate, once; the certificate comes last and says that both are there. */
 export async function makeTls(home: string, name: string): Promise<void> {
   if (existsSync(join(home, 'tls.crt'))) return
-  const { key, certificate } = await makeCertificate(name)
+  const key = makeTlsKey()
+  const certificate = await makeCertificate({ key, name })
   write(join(home, 'tls.key'), key)
   write(join(home, 'tls.crt'), certificate)
 }

@@ -1,6 +1,7 @@
-import { createPublicKey, X509Certificate } from 'node:crypto'
+import { createPublicKey } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
+import { pinOf } from '@custody/request-auth/pinned'
 import { z } from 'zod'
 import { printOf } from '../prints.ts'
 import { SetupError } from './files.ts'
@@ -33,8 +34,7 @@ const nameOf = (value: { kind?: unknown; node?: unknown }): string => (
 
 const isReadable = ({ certificate, identity }: { certificate: string; identity?: string }): boolean => {
   try {
-    const { fingerprint256: print } = new X509Certificate(certificate)
-    return print !== '' && (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
+    return pinOf(certificate) !== '' && (identity === undefined || createPublicKey(identity).asymmetricKeyType === 'ed25519')
   } catch {
     return false
   }
@@ -81,8 +81,8 @@ export function readNodes(files: readonly string[], wanted: readonly number[], o
     if (found.length > 1) throw new SetupError(`--peers: ${names} are both of signer node ${node}`)
   }
   const all = [...nodes.map(({ each }) => each), ...(own ? [own] : [])]
-  const certificates = new Set(all.map(({ certificate }) => new X509Certificate(certificate).fingerprint256))
-  if (certificates.size !== all.length) throw new SetupError('--peers: two nodes have the same certificate: one home was copied')
+  const pins = new Set(all.map(({ certificate }) => pinOf(certificate)))
+  if (pins.size !== all.length) throw new SetupError('--peers: two nodes have the same TLS key: one home was copied')
   return wanted.map((node) => nodes.find(({ each }) => each.node === node)!.each)
 }
 

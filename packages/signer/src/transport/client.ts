@@ -1,6 +1,7 @@
 import { request as httpsRequest } from 'node:https'
 import type { Duplex } from 'node:stream'
-import type { PeerCertificate, TLSSocket } from 'node:tls'
+import type { TLSSocket } from 'node:tls'
+import { requirePinned } from '@custody/request-auth/pinned'
 import { traceHeader } from '@custody/tracing'
 import type { Config, Peer } from '../config.ts'
 import { callHead, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
@@ -31,7 +32,7 @@ class Channel {
   /** When it has gone while nobody asked. */
   onIdleEnd = (): void => {}
 
-  constructor(config: Config, peer: Peer) {
+  constructor(config: Config, peer: Peer, now: () => number) {
     this.#name = `peer node ${peer.node}`
     this.#connecting = httpsRequest({
       agent: false,
@@ -41,13 +42,13 @@ class Channel {
       headers: { connection: 'Upgrade', upgrade: PROTOCOL_NAME },
       key: config.tlsKey,
       cert: config.tlsCertificate,
-      ca: [peer.certificate],
       minVersion: 'TLSv1.3',
-      // The certificate itself is the name.
-      checkServerIdentity: (_host: string, certificate: PeerCertificate) => (
-        certificate.fingerprint256 === peer.fingerprint ? undefined : new Error('another certificate')
-      ),
+      // `requirePinned` decides in its place: there is no certificate authority, and no name to compare. Without `ca` Node would load
+      // the public authorities.
+      rejectUnauthorized: false,
+      ca: [peer.certificate],
     })
+    this.#connecting.on('socket', (socket) => { requirePinned(socket as TLSSocket, { pin: peer.pin, now }) })
     this.#connecting.on('error', (error) => { this.destroy(error) })
     this.#connecting.on('response', () => { this.destroy(new Error('does not speak this version')) })
     this.#connecting.on('upgrade', (_response, stream, head) => { this.#opened(stream as TLSSocket, head) })
@@ -111,12 +112,15 @@ class Channel {
 export class Link {
   readonly peer: Peer
   readonly #config: Config
+  readonly #now: () => number
   readonly #all = new Set<Channel>()
   readonly #idle: Channel[] = []
   readonly #waiting: ((channel: Channel) => void)[] = []
 
-  constructor(config: Config, peer: Peer) {
+  /** @param now milliseconds since the epoch, against which the peer's certificate is checked */
+  constructor(config: Config, peer: Peer, now: () => number) {
     this.#config = config
+    this.#now = now
     this.peer = peer
   }
 
@@ -155,7 +159,7 @@ export class Link {
   }
 
   #open(): Channel {
-    const channel = new Channel(this.#config, this.peer)
+    const channel = new Channel(this.#config, this.peer, this.#now)
     this.#all.add(channel)
     channel.onIdleEnd = () => {
       this.#all.delete(channel)

@@ -61,7 +61,10 @@ export class Peers {
   readonly #shown = new Map<number, { boot: string; height: number; generation: number }>()
   readonly boot: string
 
-  constructor(config: Config, store: Store, environment: Environment, log: Log, link = (peer: Peer): PeerLink => new Link(config, peer)) {
+  constructor(
+    config: Config, store: Store, environment: Environment, log: Log,
+    link = (peer: Peer): PeerLink => new Link(config, peer, () => environment.now()),
+  ) {
     this.#config = config
     this.#store = store
     this.#environment = environment

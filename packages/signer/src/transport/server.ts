@@ -2,6 +2,7 @@ import { constants } from 'node:crypto'
 import { createServer, type Server } from 'node:https'
 import type { IncomingMessage } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { checkCertificate } from '@custody/request-auth/pinned'
 import { continued, type Attributes } from '@custody/tracing'
 import type { Config } from '../config.ts'
 import { errorAnswer, Refusal } from '../errors.ts'
@@ -10,7 +11,7 @@ import type { Hello } from '../prints.ts'
 import { answer, readBytes, readText } from './body.ts'
 import { callOf, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
 
-/** Who calls, by the pinned certificate of the connection. */
+/** Who calls, by the pinned key of the connection's certificate. */
 export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
 
 export interface Handlers {
@@ -29,35 +30,36 @@ const PEER_BYTES_MAX = 72 * 1024 * 1024
 const IDLE_MS_MAX = 120_000
 const REQUEST_MS_MAX = 60_000
 
+/** What a server presents, and how. No session resumption: every connection presents its certificate. */
+const contextOf = ({ tlsKey, tlsCertificate, platform_certificate, peerList }: Config) => ({
+  key: tlsKey,
+  cert: tlsCertificate,
+  // Names them in the handshake, and keeps Node from loading the public certificate authorities. `checkCertificate` decides.
+  ca: [platform_certificate, ...peerList.map(({ certificate }) => certificate)],
+  minVersion: 'TLSv1.3' as const,
+  secureOptions: constants.SSL_OP_NO_TICKET,
+})
+
+/** Makes a running server present the certificate of `config` on its next connections. Open connections continue. */
+export const presentCertificate = (server: Server, config: Config): void => { server.setSecureContext(contextOf(config)) }
+
 /**
- * HTTPS with client certificates. A connection whose certificate is not pinned never reaches a handler:
- * the handshake ends it (the pinned certificates are the only authorities), and the fingerprint is compared again.
+ * HTTPS with client certificates. A connection gets a role when its handshake ends, if its certificate is valid and has a pinned key;
+ * any other connection is closed there. Handlers serve connections with a role only.
+ * @param now milliseconds since the epoch, against which certificates are checked
  */
-export function openServer(config: Config, handlers: Handlers, log: Log): { server: Server; channels: Channels } {
+export function openServer(config: Config, handlers: Handlers, log: Log, now: () => number): { server: Server; channels: Channels } {
   const roles = new WeakMap<object, Role>()
-  const roleOf = (request: IncomingMessage): Role | null => {
-    const socket = request.socket as TLSSocket
-    const known = roles.get(socket)
-    if (known) return known
-    if (!socket.authorized) return null
-    const print = socket.getPeerCertificate().fingerprint256
-    let role: Role | null = null
-    if (print === config.platformFingerprint) role = { kind: 'platform' }
-    const peer = config.peerList.find((candidate) => candidate.fingerprint === print)
-    if (peer) role = { kind: 'peer', node: peer.node }
-    if (role) roles.set(socket, role)
-    return role
-  }
+  const roleOf = (request: IncomingMessage): Role | null => roles.get(request.socket) ?? null
+  const roleByPin = new Map<string, Role>([
+    [config.platformPin, { kind: 'platform' }], ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
+  ])
   const channels = new Channels(log)
   const server = createServer({
-    key: config.tlsKey,
-    cert: config.tlsCertificate,
-    ca: [config.platform_certificate, ...config.peerList.map((peer) => peer.certificate)],
+    ...contextOf(config),
     requestCert: true,
-    rejectUnauthorized: true,
-    minVersion: 'TLSv1.3',
-    // No resumption: every connection shows its certificate.
-    secureOptions: constants.SSL_OP_NO_TICKET,
+    // `checkCertificate` decides in its place: there is no certificate authority.
+    rejectUnauthorized: false,
     keepAliveTimeout: IDLE_MS_MAX,
     requestTimeout: REQUEST_MS_MAX,
     headersTimeout: 10_000,
@@ -91,6 +93,16 @@ export function openServer(config: Config, handlers: Handlers, log: Log): { serv
       if (status === 500) log('error', 'unexpected error', { path: (request.url ?? '').slice(0, 100), reason: reason(error) })
       answer(response, status, JSON.stringify(body))
     })
+  })
+  // Before the HTTP server takes the connection, so that it reads nothing of one that is refused.
+  server.prependListener('secureConnection', (socket) => {
+    try {
+      const role = roleByPin.get(checkCertificate(socket.getPeerX509Certificate(), [...roleByPin.keys()], now()))
+      if (role) roles.set(socket, role)
+    } catch (error) {
+      log('warn', 'handshake refused', { reason: reason(error) })
+      socket.destroy()
+    }
   })
   server.on('upgrade', (request, stream, head) => {
     const role = roleOf(request)

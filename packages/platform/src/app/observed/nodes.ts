@@ -16,5 +16,8 @@ export async function lookAtNodes({ signers, metrics, environment }: Services): 
     for (const [curve, count] of Object.entries(keysReady)) metrics.signerKeysReady.labels(node, curve).set(count)
     metrics.signerPeersDown.labels(node).set(peersDown)
   }
+  const expiries = signers.certificateExpiries()
+  metrics.platformCertificateExpiry.set(expiries.platform.getTime() / 1000)
+  for (const [node, expiry] of expiries.nodes) metrics.signerCertificateExpiry.labels(String(node)).set(expiry.getTime() / 1000)
   metrics.signingPossible.set(nodes.filter(canSign).length >= SIGNERS_NEEDED ? 1 : 0)
 }

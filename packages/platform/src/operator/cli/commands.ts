@@ -322,7 +322,7 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await backups()).restore,
   },
   {
-    usage: 'doctor', summary: 'tests each configured endpoint and says what is wrong',
+    usage: 'doctor', summary: 'Check each configured endpoint and the TLS certificates of platform and signer nodes.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {

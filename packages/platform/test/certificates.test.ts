@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict'
+import { X509Certificate } from 'node:crypto'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, mock, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { makeCertificate } from '../../signer/src/set-up/certificate.ts'
+import { renewCertificate } from '../../signer/src/set-up/renew.ts'
+import { House } from '../../signer/test/house.ts'
+import { lookAtNodes } from '../src/app/observed/nodes.ts'
+import type { Services } from '../src/engine/services.ts'
+import { systemEnvironment } from '../src/environment.ts'
+import { createMetrics } from '../src/metrics.ts'
+import { certificateLines, diagnoseCertificates } from '../src/operator/doctor-certificates.ts'
+import { NodeUnavailable, SignerNodes } from '../src/signing/nodes.ts'
+
+/** The platform and the expiry of TLS certificates, its own and those of three real nodes: node 2's ends soon, node 3's has ended. */
+const DAY_MS = 86_400_000
+let house: House
+let folder: string
+const open: SignerNodes[] = []
+
+async function replace(home: string, fromNowDays: number): Promise<void> {
+  const key = readFileSync(join(home, 'tls.key'), 'utf8')
+  const start = Math.min(0, fromNowDays - 1)
+  const certificate = await makeCertificate({ key, name: 'custody test', nowMs: Date.now() + start * DAY_MS, days: fromNowDays - start })
+  writeFileSync(join(home, 'tls.crt'), certificate)
+}
+
+const connect = (clock?: () => number): SignerNodes => {
+  const signers = new SignerNodes(folder, clock)
+  open.push(signers)
+  return signers
+}
+const status = (signers: SignerNodes, node: number) => signers.call<{ node: number; certificate_expires_at: string }>(node, 'GET', '/status', undefined, 5000)
+const expiryOf = (home: string): Date => new X509Certificate(readFileSync(join(home, 'tls.crt'))).validToDate
+
+before(async () => {
+  house = await House.start(undefined, 'prepared', 'here', async (parent) => {
+    await replace(join(parent, 'node-2'), 20)
+    await replace(join(parent, 'node-3'), -2)
+  })
+  folder = join(house.home, 'platform')
+})
+after(async () => {
+  for (const signers of open) signers.close()
+  await house.stop()
+})
+
+test('a call to a node whose certificate has expired says so, and the expiry is known anyway', async () => {
+  const signers = connect()
+  assert.equal((await status(signers, 1)).node, 1)
+  assert.equal((await status(signers, 2)).node, 2)
+  await assert.rejects(status(signers, 3), (error) => error instanceof NodeUnavailable && /signer 3: the TLS certificate expired on \d{4}-\d\d-\d\d$/.test(error.message))
+  const { platform, nodes } = signers.certificateExpiries()
+  assert.deepEqual([1, 2, 3].map((node) => nodes.get(node)), [1, 2, 3].map((node) => expiryOf(join(house.home, `node-${node}`))))
+  assert.deepEqual(platform, expiryOf(folder))
+})
+
+test('certificates are checked against the clock that the platform is given', async () => {
+  const signers = connect(() => expiryOf(join(house.home, 'node-1')).getTime() + 1)
+  await assert.rejects(status(signers, 1), /signer 1: the TLS certificate expired on/)
+})
+
+test('the metrics give each expiry in Unix seconds', async () => {
+  const metrics = createMetrics()
+  await lookAtNodes({ signers: connect(), metrics, environment: systemEnvironment() } as unknown as Services)
+  const text = await metrics.text()
+  for (const node of [1, 2, 3]) {
+    const seconds = expiryOf(join(house.home, `node-${node}`)).getTime() / 1000
+    assert.ok(text.includes(`custody_signer_certificate_expiry_timestamp_seconds{node="${node}"} ${seconds}\n`), text)
+  }
+  assert.ok(text.includes(`custody_platform_certificate_expiry_timestamp_seconds ${expiryOf(folder).getTime() / 1000}\n`))
+})
+
+test('the doctor reports certificates from 30 days before their end, with the command that renews them', async () => {
+  const found = await diagnoseCertificates(folder)
+  assert.deepEqual(found.map(({ of, state }) => [of, state]), [['platform', 'ok'], ['signer 1', 'ok'], ['signer 2', 'expires soon'], ['signer 3', 'expired']])
+  const lines = found.flatMap(certificateLines)
+  assert.equal(lines.length, 2)
+  assert.match(lines[0] as string, /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: npx node packages\/signer\/src\/tls\.ts renew --home HOME; the node needs no restart$/)
+  assert.match(lines[1] as string, /^signer 3: the TLS certificate expired on /)
+  // A day before the platform's own ends: the nodes' clocks are the real one, and answer.
+  const late = await diagnoseCertificates(folder, () => expiryOf(folder).getTime() - DAY_MS)
+  assert.equal(late[0]?.state, 'expires soon')
+  assert.ok(certificateLines(late[0]!)[0]?.includes(`tls.ts renew --home ${folder}`))
+  assert.deepEqual(await diagnoseCertificates(join(house.home, 'none')), [])
+})
+
+test('a renewal of the platform’s certificate is used without a restart', async () => {
+  const original = readFileSync(join(folder, 'tls.crt'))
+  try {
+    await replace(folder, -2)
+    const signers = connect()
+    await assert.rejects(status(signers, 1), /signer 1: cannot be reached; the platform's own TLS certificate expired on \d{4}-\d\d-\d\d/)
+    const { expires_at } = await renewCertificate(folder)
+    assert.equal((await status(signers, 1)).node, 1)
+    assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
+    // A file that is no certificate, or one of another key, is not used.
+    for (const text of ['none', readFileSync(join(house.home, 'node-1', 'tls.crt'), 'utf8')]) {
+      writeFileSync(join(folder, 'tls.crt'), text)
+      assert.equal(signers.certificateExpiries().platform.toISOString(), expires_at)
+    }
+  } finally {
+    writeFileSync(join(folder, 'tls.crt'), original)
+  }
+})
+
+test('a renewal at a node is seen within ten minutes, though connections are kept', async () => {
+  const signers = connect()
+  const home = join(house.home, 'node-1')
+  const before = expiryOf(home)
+  await status(signers, 1)
+  const { expires_at } = await renewCertificate(home, 200)
+  while ((await status(signers, 1)).certificate_expires_at !== expires_at) await sleep(50)
+  assert.deepEqual(signers.certificateExpiries().nodes.get(1), before, 'the connection is still the first')
+  const now = performance.now.bind(performance)
+  const later = mock.method(performance, 'now', () => now() + 601_000)
+  try {
+    await status(signers, 1)
+    await status(signers, 1)
+    assert.equal(signers.certificateExpiries().nodes.get(1)?.toISOString(), expires_at)
+  } finally {
+    later.mock.restore()
+  }
+})

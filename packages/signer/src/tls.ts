@@ -1,0 +1,30 @@
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { reasonOf } from '@custody/chains/reason'
+import { CERTIFICATE_DAYS } from './set-up/certificate.ts'
+import { certificateStatus, renewCertificate } from './set-up/renew.ts'
+
+/** `tls.ts status|renew`: the TLS certificate of a signer node or of the platform. One JSON object on standard output. */
+const USAGE = `usage: tls.ts status --home HOME              Print the expiry of the TLS certificate.
+       tls.ts renew --home HOME [--days N]    Replace the TLS certificate by a new one of the same key. A running node presents it
+                                              within seconds, without a restart.
+HOME: a signer node's home, or the platform's folder with tls.key, tls.crt and peers.json (CUSTODY_SIGNERS)
+N: validity in days, 1 to ${CERTIFICATE_DAYS} (default ${CERTIFICATE_DAYS})`
+
+async function main(): Promise<void> {
+  const { values, positionals: [command, ...more] } = parseArgs({
+    options: { home: { type: 'string' }, days: { type: 'string' } }, allowPositionals: true,
+  })
+  if (more.length > 0 || (command !== 'status' && command !== 'renew')) throw new Error(USAGE)
+  if (!values.home) throw new Error(`--home: is required\n${USAGE}`)
+  const home = resolve(values.home)
+  if (command === 'status' && values.days !== undefined) throw new Error('--days: belongs to renew')
+  const status = command === 'status' ? certificateStatus(home)
+    : await renewCertificate(home, values.days === undefined ? CERTIFICATE_DAYS : Number(values.days))
+  process.stdout.write(`${JSON.stringify({ home, ...status }, null, 2)}\n`)
+}
+
+main().catch((error: unknown) => {
+  process.stderr.write(`tls: ${reasonOf(error)}\n`)
+  process.exitCode = 1
+})
