@@ -26,7 +26,7 @@ export const readFixture = (folder: string): Fixture => ({
 })
 
 /** Gives the nodes and the platform new TLS keys. @returns their certificates in JSON text, the new by the old */
-async function renewTls(home: string): Promise<Map<string, string>> {
+async function renewTls(home: string, nowMs: number): Promise<Map<string, string>> {
   const peers = JSON.parse(readFileSync(join(home, 'signers', 'platform', 'peers.json'), 'utf8')) as
     { nodes: { node: number; certificate: string }[] }
   const { platform_certificate: platform } = JSON.parse(readFileSync(join(home, 'signers', 'node-1', 'config.json'), 'utf8')) as
@@ -38,7 +38,7 @@ async function renewTls(home: string): Promise<Map<string, string>> {
   const renewed = new Map<string, string>()
   for (const [name, subject, old] of owners) {
     const folder = join(home, 'signers', name)
-    await makeTls(folder, subject)
+    await makeTls(folder, subject, nowMs)
     renewed.set(JSON.stringify(old), JSON.stringify(readFileSync(join(folder, 'tls.crt'), 'utf8')))
   }
   return renewed
@@ -54,7 +54,7 @@ export async function unpack(folder: string, home: string, hook: string): Promis
   const [devnet, ...signers] = await freePorts(4)
   const before = JSON.parse(readFileSync(join(home, 'ports.json'), 'utf8')) as { signers: number[] }
   const portOf = new Map(before.signers.map((port, at) => [String(port), signers[at]]))
-  const certificates = await renewTls(home)
+  const certificates = await renewTls(home, readFixture(folder).madeAt)
   const moved = (text: string) => [...certificates].reduce((changed, [old, renewed]) => changed.replaceAll(old, renewed), text)
     .replaceAll(/"port": ?(\d+)/g, (_, port: string) => `"port": ${portOf.get(port)}`)
     .replaceAll(/"socket": ?"[^"]*(\/signers\/node-\d)/g, `"socket": "${home}$1`)

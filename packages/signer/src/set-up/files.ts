@@ -33,10 +33,10 @@ export const closed = (path: string): string => {
 }
 
 /** TLS key and certificate, once; the certificate comes last and says that both are there. */
-export async function makeTls(home: string, name: string): Promise<void> {
+export async function makeTls(home: string, name: string, nowMs = Date.now()): Promise<void> {
   if (existsSync(join(home, 'tls.crt'))) return
   const key = makeTlsKey()
-  const certificate = await makeCertificate({ key, name })
+  const certificate = await makeCertificate({ key, name, nowMs })
   write(join(home, 'tls.key'), key)
   write(join(home, 'tls.crt'), certificate)
 }
