@@ -53,7 +53,7 @@ export default defineConfig({
       ]),
       group('Developing against it', ['docs/local-exchange', ['Local chains', 'packages/devnet/README']]),
       group('Inside', [
-        ['Architecture', 'ARCHITECTURE'], ['Security', 'SECURITY'], 'docs/adding-a-chain', 'docs/simulation', 'docs/chaos', 'docs/fuzzing', 'docs/mutation', ['Threshold engine', 'packages/threshold/README'],
+        ['Architecture', 'ARCHITECTURE'], ['Security', 'SECURITY'], 'docs/adding-a-chain', 'docs/releasing', 'docs/simulation', 'docs/chaos', 'docs/fuzzing', 'docs/mutation', ['Threshold engine', 'packages/threshold/README'],
         ['Checkout', 'packages/checkout/README'], ['Changes', 'CHANGELOG'],
       ]),
       group('Decisions', decisions, true),
