@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Hex } from 'viem'
+import { freePorts } from '../../../test/free-ports.ts'
 import { key } from './bitcoin-keys.ts'
 import { enginesOf, isAlive, removeHome, startDevnet, tempHome, until, type Running } from './support.ts'
 
@@ -41,8 +42,8 @@ async function heads(running: Running): Promise<{ BTC: number; ETH: number }> {
 }
 
 test('after kill -9 of everything, every block and receipt is there with the same hash', async () => {
-  devnet = await startDevnet(home)
-  const port = Number(new URL(devnet.url).port)
+  const [port] = await freePorts(1) as [number]
+  devnet = await startDevnet(home, { port })
   const fund = (asset: string, to: string) => devnet!.control<{ hash: Hex }>({ command: 'fund', asset, address: to, amount: '1' })
   const funded = [await fund('ETH', TO), await fund('USDT_ETH', TO), await fund('BTC', address)]
   await devnet.control({ command: 'mine', network: 'ETH', blocks: 400 })
