@@ -54,11 +54,16 @@ export async function runNode(home: string, hear: (text: string) => void = () =>
   return child
 }
 
-/** A node in this process: for tests that end none and look at none from outside. Answers what stops it. */
-export async function nodeHere(home: string, hear: (text: string) => void = () => {}): Promise<() => Promise<void>> {
+/**
+ * Starts a node in this process, for tests that neither kill a node nor inspect its process. Returns what stops it.
+ * @param now the node's clock, in milliseconds since the Unix epoch
+ */
+export async function nodeHere(
+  home: string, hear: (text: string) => void = () => {}, now: () => number = realEnvironment.now,
+): Promise<() => Promise<void>> {
   const config = loadConfig(home)
   const exit = (code: number): never => { throw new Error(`the node of ${home} ended with ${code}`) }
-  const { stop } = await startNode(config, { ...realEnvironment, exit }, openLog(config.node, realEnvironment.now, hear), process.env)
+  const { stop } = await startNode(config, { ...realEnvironment, now, exit }, openLog(config.node, now, hear), process.env)
   return stop
 }
 
