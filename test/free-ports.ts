@@ -1,2 +1,2 @@
-/** For tests of every package: the ports that a platform chooses for its own processes. */
+/** For tests of every package: reserves ports as a local platform does for its own processes. */
 export { freePorts } from '../packages/platform/src/app/free-ports.ts'

@@ -57,7 +57,9 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-const ENV = () => ({ PATH: process.env['PATH'], CUSTODY_URL: server.url, CUSTODY_API_KEY: API_KEY, CUSTODY_KEY: 'key.pem', CURSOR: 'cursor.txt' })
+/** Variables by which `faketime` sets the clock of this process: its children must have the same clock. */
+const CLOCK = Object.fromEntries(Object.entries(process.env).filter(([name]) => name === 'LD_PRELOAD' || name.startsWith('FAKETIME')))
+const ENV = () => ({ ...CLOCK, PATH: process.env['PATH'], CUSTODY_URL: server.url, CUSTODY_API_KEY: API_KEY, CUSTODY_KEY: 'key.pem', CURSOR: 'cursor.txt' })
 
 /** Runs a program of the project. */
 async function run(node: string, file: string, words: string[] = []): Promise<{ code: number | null; out: string; err: string }> {

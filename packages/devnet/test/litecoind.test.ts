@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { createServer } from 'node:net'
 import { after, before, test } from 'node:test'
 import { networks, payments, Transaction } from 'bitcoinjs-lib'
+import { freePorts } from '../../../test/free-ports.ts'
 import { BitcoinChain } from '../src/bitcoin/chain.ts'
 import { bitcoinRpc } from '../src/bitcoin/rpc.ts'
 import { Faults } from '../src/faults.ts'
@@ -68,7 +68,7 @@ function ours(own: BitcoinChain): Node {
 }
 
 async function litecoind(): Promise<Node> {
-  const port = await freePort()
+  const [port] = await freePorts(1)
   const options = {
     datadir: home, rpcport: port, rpcuser: 'u', rpcpassword: 'p', vbparams: 'mweb:-2:0', listen: 0, dnsseed: 0, txindex: 1, dbcache: 4,
     server: 1, acceptnonstdtxn: 0, mempoolreplacement: 1,
@@ -79,7 +79,7 @@ async function litecoind(): Promise<Node> {
     const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', headers, body: JSON.stringify({ id: 1, method, params }) })
     return (await response.json()) as Answer
   }
-  await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false), 30_000)
+  await until('litecoind answers', async () => call('getblockcount').then(({ error }) => error === null, () => false))
   await call('createwallet', 'w')
   const address = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: alice.publicKey }).hash!, network: RLTC }).address!
   const elsewhere = payments.p2wpkh({ hash: payments.p2wpkh({ pubkey: bob.publicKey }).hash!, network: RLTC }).address!
@@ -94,15 +94,6 @@ async function litecoind(): Promise<Node> {
       return { txid: tx[0]!.txid, vout: 0, value: 5_000_000_000n }
     },
   }
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
 
 const FEE = 1000n

@@ -131,7 +131,8 @@ export function isAlive(pid: number): boolean {
   }
 }
 
-export async function until(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 10_000): Promise<void> {
+/** Waits for a condition. The limit only ends a test that hangs. */
+export async function until(what: string, holds: () => Promise<boolean> | boolean, timeoutMs = 120_000): Promise<void> {
   const deadline = Date.now() + timeoutMs
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`not within ${timeoutMs} ms: ${what}`)

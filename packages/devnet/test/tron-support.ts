@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { after, before } from 'node:test'
 import { TronWeb } from 'tronweb'
+import { freePorts } from '../../../test/free-ports.ts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
 // Local Tron, driven by tronweb as it is published.
@@ -35,9 +36,9 @@ type Unsigned = Parameters<TronWeb['trx']['sign']>[0] & { txID: string }
 export function useTron(): Promise<void> {
   const place = tempHome()
   home = place
-  const started = startDevnet(place).then((running) => {
-    devnet = running
-    port = Number(new URL(devnet.url).port)
+  const started = freePorts(1).then(async ([reserved]) => {
+    port = reserved as number
+    await restart()
   })
   before(() => started)
   after(async () => {
@@ -47,7 +48,7 @@ export function useTron(): Promise<void> {
   return started
 }
 
-/** Starts it again on the same home and port. */
+/** Starts it on the same home and port as before. The port is reserved until this process ends. */
 export async function restart(): Promise<void> {
   devnet = await startDevnet(home, { port })
 }

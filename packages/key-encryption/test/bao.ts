@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { globSync, mkdtempSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
+import { freePorts } from '../../../test/free-ports.ts'
 
 const ROOT = join(import.meta.dirname, '../../..')
 /** The binary itself, not the wrapper of the Python package, which would leave it behind. */
@@ -23,21 +23,14 @@ export interface Bao {
   stop(): Promise<void>
 }
 
-const freePort = (): Promise<number> => new Promise((resolve) => {
-  const server = createServer()
-  server.listen(0, '127.0.0.1', () => {
-    const { port } = server.address() as AddressInfo
-    server.close(() => { resolve(port) })
-  })
-})
-
 /** The policy that docs/production/keys.md gives a node. */
 export const policyOf = (key: string): string =>
   `path "transit/encrypt/${key}" { capabilities = ["update"] }\npath "transit/decrypt/${key}" { capabilities = ["update"] }\n`
 
 /** A real OpenBao in memory, with transit's engine at its usual place. */
 export async function startBao(folder: string): Promise<Bao> {
-  const address = `http://127.0.0.1:${await freePort()}`
+  const [port] = await freePorts(1)
+  const address = `http://127.0.0.1:${port}`
   const root = 'root-of-a-test'
   const child = spawn(found!, ['server', '-dev', `-dev-listen-address=${new URL(address).host}`, `-dev-root-token-id=${root}`, '-dev-no-store-token'], {
     env: { PATH: process.env['PATH'], HOME: mkdtempSync(join(folder, 'bao-')) }, stdio: ['ignore', 'pipe', 'pipe'],

@@ -12,10 +12,13 @@ const MACHINE_FULL = 0.95
 /** Over so many milliseconds that is looked at. */
 const LOOKED_AT_MS = 50
 
-/** Milliseconds that this machine's processors have had so far, and have been busy. */
-export interface Processors { all: number; busy: number }
+/** Milliseconds that this machine's processors, or the event loop, have had so far, and of these the busy ones. */
+export interface Utilization { all: number; busy: number }
 
-function processors(): Processors {
+/** Where the measured values come from. */
+export interface Meters { processors(): Utilization; loop(): Utilization }
+
+function processors(): Utilization {
   const sums = { all: 0, busy: 0 }
   for (const { times } of cpus()) {
     const busy = times.user + times.nice + times.sys + times.irq
@@ -24,6 +27,17 @@ function processors(): Processors {
   }
   return sums
 }
+
+function loop(): Utilization {
+  const { active, idle } = performance.eventLoopUtilization()
+  return { all: active + idle, busy: active }
+}
+
+/** Those of this machine and of this process. */
+export const systemMeters: Meters = { processors, loop }
+
+/** Share of the time between two readings that was busy. */
+const shareBusy = (from: Utilization, to: Utilization): number => (to.busy - from.busy) / Math.max(1, to.all - from.all)
 
 /**
  * Whether this process is kept busy by requests. A caller waits for his answer now, a transfer for its chain some seconds more:
@@ -35,16 +49,17 @@ export class Pressure {
   #requests = 0
   #first = FIRST_MS
   #at: number
-  #last = performance.eventLoopUtilization()
-  readonly #processors: () => Processors
-  #had: Processors
+  readonly #meters: Meters
+  #loop: Utilization
+  #processors: Utilization
   #isFull = false
 
-  /** @param clock the Environment's, in milliseconds */
-  constructor(clock: () => number = Date.now, machine: () => Processors = processors) {
+  /** @param clock the Environment's, in milliseconds @param meters those of a test, in place of the machine's */
+  constructor(clock: () => number = Date.now, meters: Meters = systemMeters) {
     this.#clock = clock
-    this.#processors = machine
-    this.#had = machine()
+    this.#meters = meters
+    this.#processors = meters.processors()
+    this.#loop = meters.loop()
     this.#at = clock()
   }
 
@@ -74,14 +89,12 @@ export class Pressure {
 
   /** Whether this process, or its machine, has no time to spare. */
   get #isBound(): boolean {
-    const now = performance.eventLoopUtilization()
-    const { active, idle, utilization } = performance.eventLoopUtilization(now, this.#last)
-    if (active + idle >= LOOKED_AT_MS) {
-      const had = this.#processors()
-      const busy = (had.busy - this.#had.busy) / Math.max(1, had.all - this.#had.all)
-      this.#last = now
-      this.#had = had
-      this.#isFull = utilization >= LOOP_FULL || busy >= MACHINE_FULL
+    const loop = this.#meters.loop()
+    if (loop.all - this.#loop.all >= LOOKED_AT_MS) {
+      const processors = this.#meters.processors()
+      this.#isFull = shareBusy(this.#loop, loop) >= LOOP_FULL || shareBusy(this.#processors, processors) >= MACHINE_FULL
+      this.#loop = loop
+      this.#processors = processors
     }
     return this.#isFull
   }

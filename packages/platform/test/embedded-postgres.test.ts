@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, utimesSync,
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../src/database/embedded.ts'
 import { openDatabase } from '../src/database/pool.ts'
 import { prepareDatabase } from './prepared-database.ts'
@@ -64,11 +65,17 @@ test('a server that was told to end and never does, as one of its processes hang
 
 test('one that dies is started again, and that is told', async () => {
   const heard: string[] = []
+  const restarting = Promise.withResolvers<void>()
   await running?.stop()
-  running = await startEmbeddedPostgres(home, (what) => heard.push(what))
+  running = await startEmbeddedPostgres(home, (what) => {
+    heard.push(what)
+    restarting.resolve()
+  })
   const first = running.pid() as number
   process.kill(first, 'SIGKILL')
-  for (const deadline = Date.now() + 20_000; (await answer().catch(() => 0)) !== 1 || running.pid() === first;) assert.ok(Date.now() < deadline)
+  await restarting.promise
+  while ((await answer().catch(() => 0)) !== 1) await sleep(50)
+  assert.notEqual(running.pid(), first)
   assert.deepEqual(heard, ['PostgreSQL ended; it is started again'])
 })
 

@@ -154,12 +154,11 @@ test('a transfer whose block is reorganised away is confirmed all the same, once
   assert.equal(await received(to), ETHER)
 })
 
-test('SIGTERM drains and exits 0 within 10 s; the next start goes on', async () => {
+// A platform that has not stopped 9.5 s after SIGTERM ends itself with exit code 1 (src/run.ts), so the code says that it was in time.
+test('SIGTERM drains and exits 0 in time; the next start goes on', async () => {
   const to = freshAddress()
   const { body } = await post(transferBody('ETH', '1', to))
-  const at = Date.now()
   assert.equal(await platform.stop(), 0)
-  assert.ok(Date.now() - at < 10_000)
   await platform.start()
   user.base = platform.base
   await assertConfirmed(user, body.id, 150_000)

@@ -1,10 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { FIRST_MS, Pressure } from '../src/pressure.ts'
-
-/** The event loop has nothing else to do for so long. */
-const spin = (ms: number) => { for (const until = performance.now() + ms; performance.now() < until;); }
+import { FIRST_MS, Pressure, systemMeters, type Meters } from '../src/pressure.ts'
 
 test('a burst goes first for two seconds, and again only as long as requests were few meanwhile', async () => {
   let now = 0
@@ -40,38 +37,67 @@ test('a burst goes first for two seconds, and again only as long as requests wer
   await Promise.all(asked)
 })
 
-test('where many requests are answered for longer, other work makes way while loop or machine is full, and nowhere else', async () => {
+/** Meters that stand still until a test advances them. */
+class FakeMeters implements Meters {
+  readonly #loop = { all: 0, busy: 0 }
+  readonly #processors = { all: 0, busy: 0 }
+  loop = () => ({ ...this.#loop })
+  processors = () => ({ ...this.#processors })
+
+  /** Lets time pass; `loop` and `machine` are the shares of it in which each is busy. */
+  pass(ms: number, { loop = 0, machine = 0 } = {}): void {
+    this.#loop.all += ms
+    this.#loop.busy += ms * loop
+    this.#processors.all += 2 * ms
+    this.#processors.busy += 2 * ms * machine
+  }
+}
+
+test('other work makes way while many requests last and the event loop or the machine is full, and only then', async () => {
   let now = 0
-  const machine = { all: 0, busy: 0 }
-  const pressure = new Pressure(() => now, () => ({ ...machine }))
+  const meters = new FakeMeters()
+  const pressure = new Pressure(() => now, meters)
   const answers: (() => void)[] = []
   const ask = () => pressure.during(() => new Promise<void>((resolve) => answers.push(resolve)))
   const asked = Array.from({ length: 8 }, ask)
   now += FIRST_MS
-  await sleep(120)
-  assert.equal(pressure.isHigh, false, 'they wait for somebody else: the processor is free')
-  spin(120)
+  meters.pass(120, { loop: 0.1 })
+  assert.equal(pressure.isHigh, false, 'the requests wait for something else: the event loop is idle')
+  meters.pass(120, { loop: 1 })
   assert.equal(pressure.isHigh, true)
-  assert.equal(pressure.isHigh, true, 'what was seen a moment ago counts on')
+  meters.pass(49)
+  assert.equal(pressure.isHigh, true, 'the last result counts until 50 ms have passed')
+  meters.pass(1)
+  assert.equal(pressure.isHigh, false)
+  meters.pass(100, { loop: 0.9 })
+  assert.equal(pressure.isHigh, true, '90 % is full')
+  meters.pass(100, { loop: 0.89 })
+  assert.equal(pressure.isHigh, false, 'less is not')
   answers[0]?.()
   await asked[0]
-  spin(120)
-  assert.equal(pressure.isHigh, false, 'few wait for their answers')
+  meters.pass(120, { loop: 1 })
+  assert.equal(pressure.isHigh, false, 'seven requests are few')
   const failed = pressure.during(async () => { throw new Error('refused') })
   await assert.rejects(failed, /refused/)
+  assert.equal(pressure.isHigh, false, 'a request that failed is no longer counted')
   asked.push(ask())
-  spin(120)
-  assert.equal(pressure.isHigh, true, 'what failed is counted no more, and eight wait again')
-  await sleep(200)
-  assert.equal(pressure.isHigh, false)
-  Object.assign(machine, { all: 1000, busy: 940 })
-  await sleep(60)
-  assert.equal(pressure.isHigh, false)
-  Object.assign(machine, { all: 2000, busy: 1890 })
-  await sleep(60)
-  assert.equal(pressure.isHigh, true, 'the loop waits, and all processors of its machine are busy')
-  await sleep(60)
-  assert.equal(pressure.isHigh, false, 'they are no longer')
+  meters.pass(120, { loop: 1 })
+  assert.equal(pressure.isHigh, true, 'eight requests wait again')
+  meters.pass(1000, { machine: 0.94 })
+  assert.equal(pressure.isHigh, false, '94 % of all processors is not full')
+  meters.pass(60, { machine: 0.95 })
+  assert.equal(pressure.isHigh, true, 'the event loop is idle, and all processors of its machine are busy')
+  meters.pass(60)
+  assert.equal(pressure.isHigh, false, 'they are no longer busy')
   for (const answer of answers) answer()
   await Promise.all(asked)
+})
+
+test('the meters of this process advance, and are busy for a part of their time', async () => {
+  const pressure = new Pressure()
+  assert.equal(pressure.isHigh, false, 'there is no request')
+  const [before, began] = [systemMeters.processors(), systemMeters.loop()]
+  // Both count whole moments of the system, so the first reading may be unchanged for a while.
+  while (systemMeters.processors().all === before.all || systemMeters.loop().all === began.all) await sleep(10)
+  for (const { all, busy } of [systemMeters.processors(), systemMeters.loop()]) assert.ok(busy > 0 && busy <= all, `${busy} of ${all}`)
 })

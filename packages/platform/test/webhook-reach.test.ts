@@ -3,6 +3,7 @@ import type { LookupAddress } from 'node:dns'
 import { createServer, type Server } from 'node:http'
 import { createServer as createSocketServer, type AddressInfo, type Socket } from 'node:net'
 import { after, test } from 'node:test'
+import { freePorts } from '../../../test/free-ports.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Reach, type Resolve } from '../src/webhooks/reach.ts'
 import { Sender } from '../src/webhooks/send.ts'
@@ -172,8 +173,6 @@ test('a connection that the receiver closed while it was idle is no failure; wha
   assert.equal(requests, 2)
   const nonsense = await listen(createSocketServer((socket) => socket.on('error', () => undefined).once('data', () => socket.end('nonsense\r\n\r\n'))))
   assert.match((await sender.post(`http://127.0.0.1:${nonsense}/`, NOTHING, '{}', forever))?.error ?? '', /Parse Error|Expected HTTP/)
-  const nobody = createSocketServer()
-  const gone = await listen(nobody)
-  await new Promise((resolve) => nobody.close(resolve))
-  assert.match((await sender.post(`http://127.0.0.1:${gone}/`, NOTHING, '{}', forever))?.error ?? '', /ECONNREFUSED/)
+  const [unused] = await freePorts(1)
+  assert.match((await sender.post(`http://127.0.0.1:${unused}/`, NOTHING, '{}', forever))?.error ?? '', /ECONNREFUSED/)
 })

@@ -134,17 +134,6 @@ describe('rule 13: what a forward may move', () => {
 })
 
 describe('rule 13: which rule stands', () => {
-  test('not after its end by the clock', async () => {
-    const end = now() + 3
-    const { path, rule } = await standing({ expires_at: iso(end) })
-    const id = randomUUID()
-    signed(await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 0 })))
-    while (now() <= end + 1) await new Promise((resolve) => { setTimeout(resolve, 200) })
-    refused(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 1 })), 'RULE_EXPIRED', 13)
-    refused(await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 0, maxFeePerGas: 3n * GWEI })), 'RULE_EXPIRED', 13)
-    // What stands on record is authorised already.
-    signed(await workspace.sign(forward(rule, id), eth(path, { value: ONE, nonce: 0 })))
-  })
   test('not after a signed end, which is final and holds at every node that was told', async () => {
     const { mine, path, rule, id } = await standing()
     signed(await workspace.sign(forward(rule), eth(path, { value: ONE, nonce: 0 })))

@@ -28,7 +28,7 @@ class Trio {
   start(node: number, store = new Store(join(folder, `${node}-${this.#files++}-${randomBytes(4).toString('hex')}.sqlite`), () => 1)): Node {
     stores.push(store)
     const alerts: string[] = []
-    const config = { node, identity: identities[node - 1]!.privateKey, timeouts_ms: { round: 1000, keygen: 1000, sign: 1000 }, peerList: [1, 2, 3].filter((other) => other !== node).map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })) }
+    const config = { node, identity: identities[node - 1]!.privateKey, timeouts_ms: { round: 60_000, keygen: 60_000, sign: 60_000 }, peerList: [1, 2, 3].filter((other) => other !== node).map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })) }
     const peers = new Peers(config as unknown as Parts[0], store, { random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, (peer) => ({
       peer,
       close: () => {},
@@ -43,7 +43,7 @@ class Trio {
   }
 }
 
-const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 1000 })
+const send = (node: Node, to: number) => node.peers.call(to, '/peer/test', {}, { timeout: 60_000 })
 const grow = (node: Node) => node.store.append('revoke', { api_key: 'x' })
 
 test('a message that another one to the third node overtook is no record that went back', async () => {
@@ -175,5 +175,5 @@ test('a node restored twice gets a generation above all that its peers were show
   const [first, second] = [trio.start(1), trio.start(2)]
   first.store.append('restored', { generation: 1, not_before: 0 })
   await tick([first, second])
-  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 1000 }), { generation: 1 })
+  assert.deepEqual(await first.peers.call(2, '/peer/generation', {}, { timeout: 60_000 }), { generation: 1 })
 })

@@ -9,10 +9,7 @@ let workspace: Workspace
 let caller: Caller
 
 before(async () => {
-  // On a machine with much else to do a round takes longer than a set-up writes; what it takes of a processor is looked at below.
-  house = await House.start((config) => {
-    config.timeouts_ms.round = 60_000
-  })
+  house = await House.start()
   workspace = await house.workspace()
   caller = await workspace.caller()
 })

@@ -1,7 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdirSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { Agent, request } from '../http.ts'
 import { endLeftover, writePidFile } from '../processes.ts'
@@ -16,6 +15,10 @@ function anvilBinary(): string {
   return join(dirname(require.resolve(`${name}/package.json`)), 'bin', process.platform === 'win32' ? 'anvil.exe' : 'anvil')
 }
 
+const START_TIMEOUT_MS = 20_000
+/** Characters of the engine's output that are kept while the line with its port is searched. */
+const PRINTED_LENGTH_MAX = 4000
+
 /** However this process ends of itself, also in the middle of a start, no engine stays behind. */
 const running = new Set<ChildProcess>()
 process.once('exit', () => {
@@ -29,6 +32,7 @@ export type RpcAnswer = { jsonrpc: '2.0'; id: unknown; result?: unknown; error?:
 
 /** One anvil on a private loopback port. It mines only when told. */
 export class Anvil {
+  /** The system chose it when the engine bound port 0. */
   readonly port: number
   readonly #child: ChildProcess
   readonly #agent = new Agent({ keepAlive: true })
@@ -37,6 +41,7 @@ export class Anvil {
   private constructor(child: ChildProcess, port: number) {
     this.#child = child
     this.port = port
+    child.once('exit', () => { this.#ended = true })
   }
 
   get pid(): number {
@@ -50,39 +55,20 @@ export class Anvil {
     await endLeftover(pidFile)
     rmSync(folder, { recursive: true, force: true })
     mkdirSync(folder, { recursive: true, mode: 0o700 })
-    for (let attempt = 1; ; attempt += 1) {
-      const port = await freePort()
-      const child = spawn(
-        anvilBinary(),
-        engineArguments(machine, port, folder),
-        { stdio: ['ignore', 'ignore', 'inherit'], env: {} },
-      )
-      const anvil = new Anvil(child, port)
-      running.add(child)
-      child.once('exit', () => {
-        running.delete(child)
-        anvil.#ended = true
-      })
-      child.once('error', () => {
-        anvil.#ended = true
-      })
-      if (child.pid !== undefined) writePidFile(pidFile, child.pid)
-      if (await anvil.#listening(machine)) return anvil
-      anvil.kill()
-      if (attempt === 3) throw new Error(`anvil for ${machine.code} does not start`)
+    const child = spawn(anvilBinary(), engineArguments(machine, folder), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      // Otherwise the engine prints a line for each request.
+      env: { NO_COLOR: '1', RUST_LOG: 'node::user=off' },
+    })
+    running.add(child)
+    for (const event of ['exit', 'error']) child.once(event, () => running.delete(child))
+    if (child.pid !== undefined) writePidFile(pidFile, child.pid)
+    try {
+      return new Anvil(child, await listeningPort(child))
+    } catch (error) {
+      child.kill('SIGKILL')
+      throw new Error(`anvil for ${machine.code} does not start`, { cause: error })
     }
-  }
-
-  async #listening(machine: Machine): Promise<boolean> {
-    const deadline = Date.now() + 20_000
-    while (!this.#ended && Date.now() < deadline) {
-      try {
-        return Number(await this.call('eth_chainId')) === machine.chainId
-      } catch {
-        await new Promise((resolve) => setTimeout(resolve, 10))
-      }
-    }
-    return false
   }
 
   onExit(listener: () => void): void {
@@ -134,10 +120,33 @@ export class Anvil {
   }
 }
 
-function engineArguments(machine: Machine, port: number, folder: string): string[] {
+/** Resolves with the port that the engine prints once it listens. */
+function listeningPort(child: ChildProcess): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const fail = (reason: string) => {
+      clearTimeout(timer)
+      reject(new Error(reason))
+    }
+    const timer = setTimeout(() => { fail(`it does not listen within ${START_TIMEOUT_MS / 1000} s`) }, START_TIMEOUT_MS)
+    let printed = ''
+    // The listener stays: a pipe that is not read would block the engine once it is full.
+    child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      printed = (printed + text).slice(-PRINTED_LENGTH_MAX)
+      const port = /^Listening on 127\.0\.0\.1:(\d+)$/m.exec(printed)?.[1]
+      if (port === undefined) return
+      clearTimeout(timer)
+      resolve(Number(port))
+    })
+    child.once('exit', (code, signal) => { fail(`it ended with ${signal ?? `exit code ${code}`}`) })
+    child.once('error', (error) => { fail(error.message) })
+  })
+}
+
+function engineArguments(machine: Machine, folder: string): string[] {
   const options: Record<string, string> = {
     '--host': '127.0.0.1',
-    '--port': String(port),
+    // The system chooses a free port, which the engine prints.
+    '--port': '0',
     '--order': 'fifo',
     '--chain-id': String(machine.chainId),
     '--hardfork': machine.hardfork,
@@ -151,18 +160,7 @@ function engineArguments(machine: Machine, port: number, folder: string): string
     '--threads': '1',
   }
   return [
-    ...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--quiet', '--no-cors',
+    ...Object.entries(options).flat(), '--no-mining', '--no-request-size-limit', '--enable-tx-gas-limit', '--no-cors',
     '--disable-console-log',
   ]
-}
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
 }
