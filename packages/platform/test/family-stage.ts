@@ -43,6 +43,8 @@ const ROUNDS_MAX = 400
 /** Nobody waits longer than this in all; what expires does so before. */
 const WAITED_MS_MAX = 3 * 3_600_000
 
+const OPERATION_MS = 1
+
 export interface Place { code: string; to: string; held: string; amount: string }
 
 export class FamilyStage {
@@ -131,12 +133,19 @@ export class FamilyStage {
     await this.run()
   }
 
+  /** Advances the clock by what any operation takes, so that rows of successive operations differ in their times. */
+  #tick(): void {
+    this.#clock.advance(OPERATION_MS)
+  }
+
   control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
+    this.#tick()
     return (this.services.devnet as NonNullable<Services['devnet']>)({ network: this.place.code, ...command })
   }
 
   /** Creates a transfer; the same sequence is the same transfer. */
   async create(sequence: string, more: Record<string, unknown> = {}): Promise<string> {
+    this.#tick()
     const { code, amount, to } = this.place
     const body = {
       asset: code, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence, ...more,
@@ -189,6 +198,7 @@ export class FamilyStage {
 
   /** What is due, as workers take it. False: nothing was. */
   async step(): Promise<boolean> {
+    this.#tick()
     const due = await claim(this.services, 16)
     await Promise.all(due.map((row) => runStep(this.services, row)))
     return due.length > 0

@@ -58,13 +58,13 @@ const NOW_SETTING = 'manual_clock.now_ms'
 
 /**
  * Function that replaces now() in column defaults. Each call is one microsecond later than the last, so that rows that are inserted
- * at one time of the clock keep their order, and all of them are less than a second before that time.
+ * at one time of the clock keep their order, and all of them are less than 100 ms before that time.
  */
 const CLOCK_FUNCTION = `
   create schema manual_clock;
   create sequence manual_clock.calls;
   create function manual_clock.now() returns timestamptz language sql volatile as
-    'select timestamptz ''epoch'' + (current_setting(''${NOW_SETTING}'')::bigint - 1000) * interval ''1 millisecond''
+    'select timestamptz ''epoch'' + (current_setting(''${NOW_SETTING}'')::bigint - 100) * interval ''1 millisecond''
        + nextval(''manual_clock.calls'') * interval ''1 microsecond'''`
 
 /** Makes a database's column defaults follow the clock of {@link clockPool}. */
