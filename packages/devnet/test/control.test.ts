@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
+import { Devnet } from '../src/devnet.ts'
+import type { LocalChain } from '../src/local-chain.ts'
 import { key, payment } from './bitcoin-keys.ts'
 import { removeHome, startDevnet, tempHome, type Running } from './support.ts'
 
@@ -149,10 +152,33 @@ test('down: connections are cut, while the control stays', async () => {
   assert.equal(typeof (await devnet.call('eth', 'eth_blockNumber')), 'string')
 })
 
-test('lag: answers come late', async () => {
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'lag' })
-  const start = Date.now()
-  await Promise.all([devnet.call('btc', 'getblockcount'), devnet.call('eth', 'eth_blockNumber')])
-  assert.ok(Date.now() - start >= 14_900)
-  for (const network of ['BTC', 'ETH']) await devnet.control({ command: 'fault', network, mode: 'heal' })
+test('lag: an answer is sent 15 seconds late', async (context) => {
+  const folder = tempHome()
+  const local = await Devnet.start(folder, 0, { manual: true })
+  try {
+    for (const [path, method, type] of [['/btc', 'getblockcount', 'number'], ['/eth', 'eth_blockNumber', 'string']] as const) {
+      const ask = () => local.answer({
+        method: 'POST', url: path, headers: {}, read: async () => JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: [] }),
+      })
+      // Without a fault the answer does not wait for a timer.
+      assert.notEqual(await ask(), 'cut')
+      const { faults } = local.chains.find(({ code }) => code === path.slice(1).toUpperCase()) as LocalChain
+      faults.set('lag')
+      context.mock.timers.enable({ apis: ['setTimeout'] })
+      let isAnswered = false
+      const answer = ask().finally(() => { isAnswered = true })
+      // Everything up to the timer happens in this process, without input or output.
+      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      context.mock.timers.tick(14_999)
+      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      assert.equal(isAnswered, false)
+      context.mock.timers.tick(1)
+      const { body } = await answer as { body: string }
+      assert.equal(typeof (JSON.parse(body) as { result: unknown }).result, type)
+      context.mock.timers.reset()
+    }
+  } finally {
+    local.close()
+    removeHome(folder)
+  }
 })

@@ -137,7 +137,7 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
           fc.constantFrom('address_tag', 'min_amount', 'daily_cap', 'expires_at'),
           fc.oneof(
             odd,
-            fc.constantFrom('"2030-02-30T00:00:00Z"', '"2030-01-01T00:00:00.123456Z"', '"2030-01-01T00:00:00.1Z"', '5', '"5"', '5e0'),
+            fc.constantFrom('"2099-02-30T00:00:00Z"', '"2099-01-01T00:00:00.123456Z"', '"2099-01-01T00:00:00.1Z"', '5', '"5"', '5e0'),
           ),
         ),
         { maxLength: 1 },
@@ -150,7 +150,7 @@ test('whatever else a caller signs and the API answers 200 to, the nodes accept'
           min_amount: '1',
           destination_address: `"${DESTINATIONS['ETH']}"`,
           daily_cap: '9',
-          expires_at: '"2030-01-01T00:00:00Z"',
+          expires_at: '"2099-01-01T00:00:00Z"',
           ...Object.fromEntries(more),
         }),
       ]),
@@ -306,7 +306,7 @@ test('what a caller asks for whom no node knows ends too: a transfer failed, wit
       min_amount: '1',
       destination_address: `"${DESTINATIONS['ETH']}"`,
       daily_cap: '9',
-      expires_at: '"2030-01-01T00:00:00Z"',
+      expires_at: '"2099-01-01T00:00:00Z"',
     }),
   )
   assert.equal((await send('POST', '/dac/v1/auto-forwarding', rule, {}, stranger)).status, 503)

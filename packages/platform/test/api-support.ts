@@ -32,6 +32,7 @@ import type { Services } from '../src/engine/services.ts'
 import { NodeUnavailable } from '../src/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
 import { call, PUBLIC_KEY, type User } from './harness.ts'
+import type { ManualClock } from './manual-clock.ts'
 
 /**
  * The real API on a real PostgreSQL, in this process: without chains, which all cannot be reached, and without signer
@@ -49,19 +50,22 @@ export class Api {
   /** What a file's tests have running beside it: ended before it is. */
   readonly beside: (() => Promise<unknown>)[] = []
   readonly #database: ReturnType<typeof useDatabase>
+  readonly #clock: ManualClock | undefined
 
   get database(): Database {
     return this.#database.get()
   }
 
-  constructor(database: ReturnType<typeof useDatabase>) {
+  constructor(database: ReturnType<typeof useDatabase>, clock?: ManualClock) {
     this.#database = database
+    this.#clock = clock
+    if (clock) this.now = clock.now
   }
 
   async start(settings: Partial<Services['settings']> = {}): Promise<void> {
     const database = this.#database.get()
     const registry = loadRegistry('local')
-    const environment = { ...systemEnvironment(), now: () => this.now() }
+    const environment = { ...systemEnvironment(), ...(this.#clock ? { sleep: this.#clock.sleep } : {}), now: () => this.now() }
     const silent = { info: () => undefined, warn: () => undefined, error: (...what: unknown[]) => console.error(...what) }
     const unreachable: typeof fetch = async () => {
       throw new TypeError('fetch failed')
@@ -221,10 +225,14 @@ export const asking = (user: () => User) => (method: string, path: string, body?
 export const concrete = (path: string): string =>
   path.replaceAll(/\{(?:id|delivery)\}/g, '00000000-0000-4000-8000-000000000000').replace('{asset}', 'BTC').replace('{network}', 'ETH')
 
-/** The API for the tests of one file. */
-export function useApi(settings: Partial<Services['settings']> = {}, pages: readonly Page[] = []): Api {
-  const database = useDatabase({ migrated: true, now: () => api.now() })
-  const api: Api = new Api(database)
+/**
+ * The API for the tests of one file.
+ * @param clock clock of the API and its database; without it that of this machine
+ */
+export function useApi(settings: Partial<Services['settings']> = {}, pages: readonly Page[] = [], clock?: ManualClock): Api {
+  const onEvent = () => api.services.outbox.ring()
+  const database = useDatabase({ migrated: true, onEvent, ...(clock ? { clock } : { now: () => api.now() }) })
+  const api: Api = new Api(database, clock)
   api.pages = pages
   api.started = database.started.then(() => api.start(settings))
   before(() => api.started)

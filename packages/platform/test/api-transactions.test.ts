@@ -23,6 +23,7 @@ before(async () => {
 
 interface Shown extends Transfer {
   platform_fee: string
+  created_at: string
   updated_at: string
   confirmed_at: string | null
   memo: string | null
@@ -93,7 +94,8 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
   for (const aheadMs of [5000, -5000]) {
     const made = await create()
     const row = await leased(made.id)
-    api.now = () => Date.now() + aheadMs
+    const nowMs = Date.parse(made.created_at) + aheadMs
+    api.now = () => nowMs
     try {
       await api.database.transaction((tx) =>
         withdrawal.settle!(api.services, tx, { ...row, hash: 'cd'.repeat(32) }, { fee: 1n, succeeded: true, cancelled: false, confirmations: 6, staking: undefined })

@@ -18,14 +18,14 @@ import { ROLES, includesRole, type Role } from '../src/people/roles.ts'
 import * as fc from '../../../test/property.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Browser, join, type Somebody } from './console-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 import { call as callAt, PUBLIC_KEY, waitFor, type User } from './harness.ts'
 
-const api = useApi()
-// The ledger books by the database's clock, so the test begins by the same one.
-let now = Math.floor(Date.now() / 60_000) * 60_000
+const clock = new ManualClock()
+const api = useApi({}, [], clock)
 /** Signed by the test's clock. */
 const call: typeof callAt = (user, method, path, body, options = {}) => (
-  callAt(user, method, path, body, { ...options, sign: { now: Math.floor(now / 1000), ...options.sign } })
+  callAt(user, method, path, body, { ...options, sign: { now: Math.floor(clock.now() / 1000), ...options.sign } })
 )
 type Owner = User & { workspaceId: string; subAccountId: string }
 let acme: Owner
@@ -35,7 +35,6 @@ let stranger: Somebody
 
 before(async () => {
   await api.started
-  api.now = () => now
   const listening = new AbortController()
   const feed = api.services.feed.run(listening.signal)
   api.beside.push(() => {
@@ -309,14 +308,14 @@ test('an API user is asked for, made by the operator’s hand, seen in use, and 
   const user = { ...acme, apiKey }
   const used = (at: number) => waitFor('the use of the key', async () => (await rows()).find(({ id, last_used_at }) => id === apiKey && last_used_at === new Date(at).toISOString()), 10_000, 20)
   await call(user, 'GET', '/dac/v1/supported-assets')
-  await used(now)
-  const first = now
-  now += 59_000
+  await used(clock.now())
+  const first = clock.now()
+  clock.advance(59_000)
   await call(user, 'GET', '/dac/v1/supported-assets')
   assert.equal((await rows()).find(({ id }) => id === apiKey)?.last_used_at, new Date(first).toISOString(), 'once a minute')
-  now += 1000
+  clock.advance(1000)
   await call(user, 'GET', '/dac/v1/supported-assets')
-  await used(now)
+  await used(clock.now())
   // What a person's own key changes is written down; a machine's is not.
   const hook = { url: 'http://127.0.0.1:9/', events: ['*'] }
   for (const each of [user, acme]) assert.equal((await call(each, 'POST', '/dac/v1/webhooks', hook)).status, 200)
@@ -375,7 +374,7 @@ test('the audit log is exported whole, and each change of the export is found', 
   const only = async (query: string) => (await people.owner.browser.ask<{ data: AuditLine[] }>('GET', `/workspaces/acme/audit-log?${query}`)).body.data
   assert.ok((await only('action=api_user')).every(({ action }) => action.startsWith('api_user.')))
   assert.ok((await only(`actor=${people.admin.email}`)).every(({ actor }) => actor.name === people.admin.email))
-  assert.deepEqual(await only(`from=${new Date(now + 1).toISOString()}`), [])
+  assert.deepEqual(await only(`from=${new Date(clock.now() + 1).toISOString()}`), [])
   assert.deepEqual(await verifyLog(lines, body.data.at(-3)?.hash), { lines: count, hash, workspace: acme.workspaceId })
   await assert.rejects(verifyLog(lines, 'ab'.repeat(32)), BrokenLog)
   const foreign = (await stranger.browser.ask('GET', '/workspaces/evil%20corp/audit-log/export')).text.split('\n')
@@ -416,7 +415,7 @@ const insertMany = (count: number, memo: string) => api.database.query(
      destination_id, memo, state, status, created_at, confirmed_at, amount_usd)
    select gen_random_uuid(), 'WITHDRAWAL', $1, $2, 'BTC', 'BTC', n, 'BTC', 'INTERNAL', 'EXTERNAL', 'bcrt1qexample', $3, 'CONFIRMED',
      'confirmed', $4::timestamptz - (n / 7) * interval '1 second', $4, n
-   from generate_series(1, $5::int) n`, [acme.workspaceId, acme.subAccountId, memo, new Date(now), count])
+   from generate_series(1, $5::int) n`, [acme.workspaceId, acme.subAccountId, memo, new Date(clock.now()), count])
 
 /** A reader of CSV by the letter of RFC 4180. */
 function readCsv(text: string): string[][] {
@@ -476,7 +475,7 @@ test('overview, series, health and settings say what is there, and nothing secre
   const series = (query: string) => ask<{ unit: string; points: { at: string; value: number }[] }>(`/sub-accounts/main/series?${query}`)
   const balance = await series('metric=balance&asset=BTC&days=3')
   assert.deepEqual([balance.points[0]?.value, balance.points.at(-1)?.value], [0, 1.5])
-  assert.equal(balance.points.at(-1)?.at.slice(0, 10), new Date(now).toISOString().slice(0, 10))
+  assert.equal(balance.points.at(-1)?.at.slice(0, 10), new Date(clock.now()).toISOString().slice(0, 10))
   const volume = await series('metric=volume&asset=BTC&days=2')
   assert.deepEqual([volume.unit, volume.points.map(({ value }) => value)], ['BTC', [0, 0.50005]])
   assert.equal((await series('metric=volume&days=2')).points.at(-1)?.value, 50.005)

@@ -18,6 +18,7 @@ import type { Services } from '../src/engine/services.ts'
 import type { TransactionRow } from '../src/engine/transaction.ts'
 import { runStep } from '../src/engine/run.ts'
 import { empty } from './emptied.ts'
+import { clockPool, followClock, type ManualClock } from './manual-clock.ts'
 import { prepareDatabase } from './prepared-database.ts'
 
 /** The real scanner, screening and crediting on a real PostgreSQL; only the chain and the providers are scripted. */
@@ -35,9 +36,12 @@ export const FAMILIES: Partial<Record<FamilyName, { code: string; assets: [strin
   solana: { code: 'SOL', assets: ['SOL', 'USDC_SOL'] },
 }
 
-/** A fresh database for the tests of one file. */
+/**
+ * A fresh database for the tests of one file.
+ * @param clock the time of `now()` and of the columns that PostgreSQL fills in by default
+ */
 export function useDatabase(
-  { migrated, ...options }: { migrated: boolean } & DatabaseOptions = { migrated: true },
+  { migrated, clock, ...options }: { migrated: boolean; clock?: ManualClock } & DatabaseOptions = { migrated: true },
 ): { get(): Database; started: Promise<void> } {
   const home = mkdtempSync(join(tmpdir(), 'custody-deposits-'))
   let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
@@ -45,7 +49,8 @@ export function useDatabase(
   const start = async () => {
     if (migrated) await prepareDatabase(home)
     postgres = await startEmbeddedPostgres(home)
-    database = openDatabase(postgres.url, options)
+    database = openDatabase(postgres.url, { ...options, ...(clock ? { now: clock.now, pool: clockPool(clock) } : {}) })
+    if (clock) await followClock(database)
   }
   // Hooks of a file do not wait for each other.
   const started = start()

@@ -28,6 +28,7 @@ import { claim } from '../src/engine/lease.ts'
 import type { Order } from '../../signer/src/policy/order.ts'
 import { empty } from './emptied.ts'
 import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
+import type { ManualClock } from './manual-clock.ts'
 import { NodeRoom } from './node-room.ts'
 import { WholeKeys } from './whole-keys.ts'
 
@@ -42,6 +43,8 @@ const ROUNDS_MAX = 400
 /** Nobody waits longer than this in all; what expires does so before. */
 const WAITED_MS_MAX = 3 * 3_600_000
 
+const OPERATION_MS = 1
+
 export interface Place { code: string; to: string; held: string; amount: string }
 
 export class FamilyStage {
@@ -55,28 +58,25 @@ export class FamilyStage {
   source = ''
   /** The commit at which the process ends, once. */
   crashAt: string | null = null
-  /** How far the clock was turned. */
+  /** How far {@link turn} has advanced the clock. */
   turnedMs = 0
+  readonly #clock: ManualClock
   readonly #devnet: Devnet
   #scan: () => Promise<boolean>
   #fill: () => Promise<boolean>
 
-  constructor(database: Database, devnet: Devnet, place: Place, clock: { offsetMs: number }) {
+  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock) {
     this.database = database
     this.place = place
     this.#devnet = devnet
     this.asset = registry.asset(place.code) as Asset
-    // The chain's clock stands where it began: each stage begins there too.
-    clock.offsetMs = 0
-    const now = () => Date.now() + clock.offsetMs
-    this.#turn = (ms) => {
-      clock.offsetMs += ms
-      this.turnedMs += ms
-    }
+    // The chain's clock stands at its start, so each stage begins there too.
+    clock.reset()
+    this.#clock = clock
     // No address of a test before it.
     const keys = new WholeKeys(nextSeed++)
-    this.nodes = new NodeRoom(3, now, keys)
-    const environment = { ...systemEnvironment(), now, checkpoint: (name: string) => this.#checkpoint(name) }
+    this.nodes = new NodeRoom(3, clock.now, keys)
+    const environment = { ...systemEnvironment(), now: clock.now, sleep: clock.sleep, checkpoint: (name: string) => this.#checkpoint(name) }
     const silent = { info: () => undefined, warn: () => undefined, error: () => undefined, debug: () => undefined }
     this.services = stageServices({
       environment, database,
@@ -97,8 +97,6 @@ export class FamilyStage {
     const fill = fillTanksLoop(this.services)
     this.#fill = () => fill.run(new AbortController().signal)
   }
-
-  readonly #turn: (ms: number) => void
 
   #checkpoint(name: string): void {
     if (name !== this.crashAt) return
@@ -135,12 +133,19 @@ export class FamilyStage {
     await this.run()
   }
 
+  /** Advances the clock by what any operation takes, so that rows of successive operations differ in their times. */
+  #tick(): void {
+    this.#clock.advance(OPERATION_MS)
+  }
+
   control(command: Record<string, unknown>): Promise<Record<string, unknown>> {
+    this.#tick()
     return (this.services.devnet as NonNullable<Services['devnet']>)({ network: this.place.code, ...command })
   }
 
   /** Creates a transfer; the same sequence is the same transfer. */
   async create(sequence: string, more: Record<string, unknown> = {}): Promise<string> {
+    this.#tick()
     const { code, amount, to } = this.place
     const body = {
       asset: code, amount, destination_address: to, destination_type: 'EXTERNAL', source_type: 'INTERNAL', sequence_id: sequence, ...more,
@@ -174,7 +179,7 @@ export class FamilyStage {
   }
 
   #sign(uri: string, body: Record<string, unknown>) {
-    return signRequest({ apiKey: this.caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri, body: JSON.stringify(body) })
+    return signRequest({ apiKey: this.caller.apiKey, privateKey: PRIVATE_KEY, method: 'POST', uri, body: JSON.stringify(body), now: Math.floor(this.#clock.now() / 1000) })
   }
 
   /** From now on nodes refuse the payments of transfers, or are away for them. */
@@ -193,6 +198,7 @@ export class FamilyStage {
 
   /** What is due, as workers take it. False: nothing was. */
   async step(): Promise<boolean> {
+    this.#tick()
     const due = await claim(this.services, 16)
     await Promise.all(due.map((row) => runStep(this.services, row)))
     return due.length > 0
@@ -214,7 +220,8 @@ export class FamilyStage {
     }
     if (open?.wait === null || open?.wait === undefined) return open?.burying ?? false
     const wait = Math.max(1, Math.ceil(Number(open.wait)))
-    this.#turn(wait)
+    this.#clock.advance(wait)
+    this.turnedMs += wait
     assert.ok(this.turnedMs <= WAITED_MS_MAX, `rows have waited ${this.turnedMs} ms: ${JSON.stringify(await this.pending())}`)
     return true
   }
@@ -223,6 +230,13 @@ export class FamilyStage {
   async run(): Promise<void> {
     for (let round = 0; await this.turn(); round++) {
       if (round === ROUNDS_MAX) assert.fail(`it does not end: ${JSON.stringify(await this.pending())}`)
+    }
+  }
+
+  /** Takes turns until a condition holds. @throws where everything has ended first, or after as many rounds as end everything */
+  async turnUntil(what: string, holds: () => boolean): Promise<void> {
+    for (let round = 0; !holds(); round++) {
+      if (round === ROUNDS_MAX || !(await this.turn())) assert.fail(`never: ${what}; ${JSON.stringify(await this.pending())}`)
     }
   }
 

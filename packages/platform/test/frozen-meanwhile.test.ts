@@ -16,6 +16,7 @@ import type { Kinds } from '../src/engine/services.ts'
 import { Secrets } from '../src/secrets.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 import { wrongInBooks } from './simulator/oracle-books.ts'
 
 /**
@@ -23,13 +24,13 @@ import { wrongInBooks } from './simulator/oracle-books.ts'
  * frozen list, and before a signer node has seen it. What was frozen by the moment at which a transfer is noted as shown is not
  * shown; a freeze that comes later waits for that commit.
  */
-const clock = { offsetMs: 0 }
-const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-frozen-'))
 let devnet: Devnet
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true })
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
 after(() => {
   devnet.close()
@@ -209,11 +210,11 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const open = async () => {
           freezing = story.freeze()
           freezing.catch(() => undefined)
-          await waitsForLock()
+          await lockWait(freezing)
           assert.ok(!await story.isFrozen())
         }
         story.gate = { id, within: true, open }
-        while (story.gate !== null) assert.ok(await stage.turn())
+        await stage.turnUntil('the transfer is marked as submitted', () => story.gate === null)
         const other = await freezing
         await stage.runTo(id, 'CONFIRMED')
         assert.ok(await story.isFrozen())
@@ -237,7 +238,7 @@ for (const [name, family] of Object.entries(FAMILIES)) {
         const { stage } = story
         const id = await stage.create('first')
         stage.fault = 'away'
-        while (story.shown.length === 0) assert.ok(await stage.turn())
+        await stage.turnUntil('a signer node receives the transfer', () => story.shown.length > 0)
         const [before] = await story.built(id)
         const other = await story.freeze()
         stage.fault = undefined
@@ -299,12 +300,18 @@ test('one of a run is frozen while the run is put together: those before it are 
     await story.confirmed(first, second, id, freezing)
   }))
 
-/** Somebody waits for a lock that no row has. */
-async function waitsForLock(): Promise<void> {
-  const until = Date.now() + 60_000
-  while (Date.now() < until) {
-    const [found] = await database.get().query(`select 1 from pg_locks where locktype = 'advisory' and not granted`)
-    if (found) return
+/** Time after which an operation that neither waits for a lock nor ends is taken to hang. */
+const HANG_MS = 60_000
+const POLL_MS = 10
+
+/** Resolves when PostgreSQL reports a connection that waits for an advisory lock. @throws where `operation` ends without such a wait */
+async function lockWait(operation: Promise<unknown>): Promise<void> {
+  let outcome: string | null = null
+  operation.then(() => { outcome = 'it ended' }, (error: unknown) => { outcome = `it failed: ${String(error)}` })
+  const endMs = performance.now() + HANG_MS
+  while (await database.get().one(`select 1 from pg_locks where locktype = 'advisory' and not granted`) === undefined) {
+    assert.equal(outcome, null, 'the freeze did not wait for a lock')
+    assert.ok(performance.now() < endMs, `the freeze neither waited for a lock nor ended within ${HANG_MS} ms`)
+    await new Promise((resolve) => setTimeout(resolve, POLL_MS))
   }
-  assert.fail('the freeze did not wait')
 }

@@ -6,16 +6,17 @@ import { after, before, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 
 /** A transfer that waits for its fuel: nothing but the fuel wakes it, and the fuel always does. */
-const clock = { offsetMs: 0 }
-const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-fuel-'))
 const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }
 let devnet: Devnet
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true })
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
 after(() => {
   devnet.close()

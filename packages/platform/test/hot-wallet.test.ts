@@ -8,18 +8,19 @@ import { Devnet } from '../../devnet/src/devnet.ts'
 import { NodeRefused } from '../src/signing/nodes.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 
 /**
  * Transfers that wait at one address share a fuel, and are signed together: through the real steps and the rules of real nodes.
  */
-const clock = { offsetMs: 0 }
-const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-hot-wallet-'))
 const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '50', amount: '0.1' }
 let devnet: Devnet
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true })
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
 after(() => {
   devnet.close()
@@ -139,7 +140,7 @@ test('what waits behind one payment is signed with it; the answer is lost, and o
   const ids = await crowd(stage, 8)
   let lost = 0
   stage.nodes.fault = ({ purpose }) => (purpose.kind === 'pay' && lost < 8 && runs.length > 0 && ++lost > 0 ? 'lost' : undefined)
-  while (lost === 0) assert.ok(await stage.turn())
+  await stage.turnUntil('the nodes sign and the answer is lost', () => lost > 0)
   // Nodes hold signatures that nobody here knows: whatever was shown keeps its number.
   await stage.cancel(ids[3] as string)
   await stage.run()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
-import { test } from 'node:test'
+import { before, test } from 'node:test'
 import { pino, type Logger } from 'pino'
 import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -21,13 +21,16 @@ const failures: string[] = []
 const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) }, onError: (_error, what) => { failures.push(what) } })
 let database: Database
 let workspace: string
+before(async () => {
+  await opened.started
+  database = opened.get()
+  workspace = (await database.one<{ id: string }>(`insert into workspaces (name) values ('log') returning id`))!.id
+})
 
 const CONFIRMED = '{"id":"t-1","type":"Withdraw","asset":"ETH","amount":1.000000000000000001,"fee":0.0001,"hash":"0xab","memo":"for Mary","failure_reason":null}'
 const LINE = { event: 'transaction.confirmed', id: 't-1', type: 'Withdraw', asset: 'ETH', amount: '1.000000000000000001', fee: '0.0001', hash: '0xab', msg: 'transfer confirmed' }
 
 test('what is committed is told once, with its id, asset, amount to the last digit, and hash; never its memo', async () => {
-  database = opened.get()
-  workspace = (await database.one<{ id: string }>(`insert into workspaces (name) values ('log') returning id`))!.id
   await database.transaction(async (tx) => {
     await emit(tx, workspace, null, 'transaction.confirmed', CONFIRMED)
     assert.deepEqual(taken(), [], 'not before the commit')

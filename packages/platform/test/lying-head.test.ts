@@ -7,13 +7,14 @@ import type { ChainTip } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 
 /**
  * An endpoint that tells of a head which it cannot show, where depth decides what is final: no transfer ends and no deposit is
  * credited by blocks that nobody has read, and the scan does not ask for them without end.
  */
-const clock = { offsetMs: 0 }
-const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-lying-head-'))
 let devnet: Devnet
 /** By so many blocks the endpoint is ahead of what it can show: more than any of these chains wants. */
@@ -28,7 +29,7 @@ const PLACES: readonly Place[] = [
 ]
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true })
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
 after(() => {
   devnet.close()

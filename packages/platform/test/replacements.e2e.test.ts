@@ -91,8 +91,14 @@ test('the platform bumps by itself what waits too long, within the caller’s ow
     await congest('BTC', '60')
     return post(transferBody('BTC', '0.03', BTC_TO, { fee_rate: 59 }))
   })()).body.id)
-  await new Promise((done) => setTimeout(done, 6000))
-  assert.equal((await read(low.id)).hash, low.hash, 'the caller’s rate is the limit')
+  const { hash, replacements } = await waitFor('the bump is refused', async () => {
+    const transfer = await read(low.id)
+    return transfer.replacements?.some(({ state }) => state === 'refused') ? transfer : null
+  })
+  assert.equal(hash, low.hash)
+  // The platform tries again every four seconds.
+  for (const { kind, state, reason } of replacements ?? [])
+    assert.deepEqual([kind, state, reason], ['automatic', 'refused', 'the fee_rate of the transfer allows no higher fee'])
   await congest('BTC', '0')
   await assertConfirmed(alice, low.id)
   // Taken at the calm market's price, then the market rises.

@@ -6,10 +6,11 @@ import { after, before, describe, test } from 'node:test'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
 
 /** Every step of a transfer × every family: what is asked of one family is asked of all, unless the table says why not. */
-const clock = { offsetMs: 0 }
-const database = useDatabase({ migrated: true, now: () => Date.now() + clock.offsetMs })
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
 const home = mkdtempSync(join(tmpdir(), 'custody-steps-'))
 let devnet: Devnet
 
@@ -56,7 +57,7 @@ const FAMILIES: Record<string, Family> = {
 }
 
 before(async () => {
-  devnet = await Devnet.start(home, 0, { manual: true })
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
 })
 after(() => {
   devnet.close()

@@ -295,15 +295,17 @@ test('the platform is killed in between: each transfer is paid once', async () =
 
 test('the clock of the chain alone moves, for good, and transfers go on', async () => {
   const now = async () => (await node<{ block_header: { raw_data: { timestamp: number } } }>('wallet/getnowblock', {})).block_header.raw_data.timestamp
+  const DAY_MS = 86_400_000
+  const beforeMs = Date.now()
   const moved = await platform.cli('devnet', 'clock', '+14d', '--json')
   assert.equal(moved.status, 0, moved.stderr)
-  assert.ok(await now() > Date.now() + 14 * 86_400_000)
+  assert.ok(await now() > beforeMs + 14 * DAY_MS)
   assert.notEqual((await platform.cli('devnet', 'clock', '14')).status, 0)
   await platform.stop()
   await platform.start()
   user.base = platform.base
-  assert.ok(await now() > Date.now() + 14 * 86_400_000)
-  assert.ok(Date.now() - Date.parse((await sent('TRX', '0.1', NEW)).created_at as string) < 60_000)
+  assert.ok(await now() > beforeMs + 14 * DAY_MS)
+  assert.ok(Date.parse((await sent('TRX', '0.1', NEW)).created_at as string) < beforeMs + DAY_MS, 'the platform’s clock stays')
   await confirmed('USDT_TRX', '1', TO)
   await audited()
 })

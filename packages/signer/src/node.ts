@@ -32,11 +32,16 @@ const TICK_MS = 2000
 /** The clock's high-water mark goes to disk every so many ticks. */
 const CLOCK_TICKS = 15
 /** A peer to which nothing is new is asked every so many ticks whether it is there. */
-const QUIET_TICKS = 5
+export const QUIET_TICKS = 5
 
-export async function startNode(
-  config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv
-): Promise<{ parts: Parts; stop: () => Promise<void> }> {
+export interface RunningNode {
+  parts: Parts
+  /** Resolves at the end of a round of housekeeping, which runs by itself every two seconds. */
+  housekeeping: () => Promise<void>
+  stop: () => Promise<void>
+}
+
+export async function startNode(config: Config, environment: Environment, log: Log, env: NodeJS.ProcessEnv): Promise<RunningNode> {
   // Before the record, whose lock a rotation needs that may be what this node waits for.
   const written = keysAsWritten(config.home)
   const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
@@ -87,11 +92,9 @@ export async function startNode(
     server.once('error', reject)
     server.listen(config.port, config.host, resolve)
   })
-  let ticking = false
+  let round: Promise<void> | null = null
   let ticks = 0
   const tick = async (): Promise<void> => {
-    if (ticking) return
-    ticking = true
     try {
       await peers.ping(ticks % QUIET_TICKS === 0 ? peers.nodes : peers.nodes.filter((node) => !peers.isQuiet(node)))
       store.saveHeads()
@@ -101,12 +104,14 @@ export async function startNode(
       if (peers.nodes.every((node) => peers.reachable(node))) void keyring.fill()
     } catch (error) {
       log('warn', 'housekeeping failed', { reason: reason(error) })
-    } finally {
-      ticking = false
     }
   }
-  const timer = setInterval(() => { void tick() }, TICK_MS)
-  void tick()
+  const housekeeping = (): Promise<void> => {
+    round ??= tick().finally(() => { round = null })
+    return round
+  }
+  const timer = setInterval(() => { void housekeeping() }, TICK_MS)
+  void housekeeping()
 
   let stopping: Promise<void> | null = null
   const stop = (): Promise<void> => {
@@ -132,5 +137,5 @@ export async function startNode(
     })()
     return stopping
   }
-  return { parts, stop }
+  return { parts, housekeeping, stop }
 }

@@ -1,30 +1,29 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, mkdtempSync, openSync, readSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { startEmbeddedPostgres } from '../../src/database/embedded.ts'
 import { openDatabase, type Database } from '../../src/database/pool.ts'
+import { replaceColumnDefaults } from '../column-defaults.ts'
 import { prepareDatabase } from '../prepared-database.ts'
 import { BEGINNING } from './beginning.ts'
 import { Connections } from './connections.ts'
 import { LEDGER_WATCH } from './ledger-watch.ts'
 
 /** Ids and times that the database makes are counted: they decide what comes first among equals, and a seed is to be one story. */
-const COUNTED_IDS = `do $$
-declare
-  each record;
-begin
+const COUNTED_IDS = `
   create schema simulated;
   create sequence simulated.ids;
   create function simulated.gen_random_uuid() returns uuid language sql volatile as
     'select md5(nextval(''simulated.ids'')::text)::uuid';
   create function simulated.now() returns timestamptz language sql volatile as
-    'select timestamptz ''2030-01-01 00:00:00+00'' + nextval(''simulated.ids'') * interval ''1 millisecond''';
-  for each in select table_name, column_name, case when column_default like '%uuid%' then 'gen_random_uuid' else 'now' end maker
-    from information_schema.columns
-    where table_schema = 'public' and (column_default like '%gen_random_uuid()%' or column_default like '%now()%')
-  loop
-    execute format('alter table public.%I alter column %I set default simulated.%I()', each.table_name, each.column_name, each.maker);
-  end loop;
+    'select timestamptz ''2030-01-01 00:00:00+00'' + nextval(''simulated.ids'') * interval ''1 millisecond'''`
+
+const DEFAULTS = replaceColumnDefaults({ now: 'simulated.now()', gen_random_uuid: 'simulated.gen_random_uuid()' })
+
+const INDEXES = `do $$
+declare
+  each record;
+begin
   -- What is due at one time comes by its id, and not by where it happens to lie.
   for each in select indexname, indexdef from pg_indexes where schemaname = 'public' and indexdef like '%(next_run_at)%' loop
     execute format('drop index public.%I', each.indexname);
@@ -37,6 +36,8 @@ const SETTINGS = [
   'jit = off', 'autovacuum = off', `deadlock_timeout = '4ms'`, 'synchronize_seqscans = off', 'synchronous_commit = off',
   'max_parallel_workers_per_gather = 0', 'plan_cache_mode = force_generic_plan', 'fsync = off', 'full_page_writes = off',
   'enable_seqscan = off', 'enable_bitmapscan = off', 'enable_hashjoin = off', 'enable_mergejoin = off',
+  // The log tells when a backend that waits for a lock has checked for a deadlock; see LockLog.
+  'log_lock_waits = on', `log_timezone = 'UTC'`, `log_line_prefix = '%m [%p] '`, 'log_min_error_statement = panic', 'log_error_verbosity = terse',
 ]
 
 /** Longer than an ended connection takes to go, and a server to start, also on a machine that has much else to do. */
@@ -59,15 +60,18 @@ export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000 }
  * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does: whoever lets a lock go writes there who
  * has it next.
  */
-const WAITING = `select pid, pg_blocking_pids(pid) blockers from (select pid, min(waitstart) since from pg_locks
+const WAITING = `select pid, pg_blocking_pids(pid) blockers, floor(extract(epoch from since) * 1000)::float8 since_ms from (select pid, min(waitstart) since from pg_locks
   where not granted and locktype in ('relation', 'tuple', 'transactionid', 'virtualxid', 'advisory', 'object') group by pid) waiting
   order by since, pid`
 
+interface Waiter { pid: number; blockers: number[]; since_ms: number | null }
+
 /**
  * Connections that wait for locks of others, by their servers' process ids, the one that has waited longest first. `isKnot`: some wait for
- * each other, which the database will end.
+ * each other, which the database will end. `areChecked`: each has checked for a deadlock, which a backend does once per wait. So where
+ * another closes a cycle later, the last one finds the deadlock and fails.
  */
-export interface Locked { pids: number[]; isKnot: boolean }
+export interface Locked { pids: number[]; isKnot: boolean; areChecked: boolean }
 
 /** A simulation's database, with nothing in it but what an installation begins with. */
 export interface SimulatedDatabase {
@@ -86,6 +90,7 @@ export class Ground {
   #admin: Database | null = null
   #count = 0
   readonly #kept: SimulatedDatabase[] = []
+  #lockLog: LockLog | null = null
 
   async start(): Promise<void> {
     await prepareDatabase(this.home)
@@ -93,8 +98,9 @@ export class Ground {
     this.#admin = openDatabase(this.#postgres.url.replace('/custody?', '/postgres?'), { max: 2, onError: () => undefined })
     for (const setting of SETTINGS) await this.#admin.query(`alter system set ${setting}`)
     await this.#admin.query('select pg_reload_conf()')
+    this.#lockLog = new LockLog(join(this.home, 'postgres.log'))
     const template = openDatabase(this.#postgres.url, { max: 1, onError: () => undefined })
-    await template.query(COUNTED_IDS)
+    for (const statement of [COUNTED_IDS, DEFAULTS, INDEXES]) await template.query(statement)
     await template.query(LEDGER_WATCH)
     await template.query(BEGINNING)
     await template.close()
@@ -131,8 +137,12 @@ export class Ground {
   }
 
   async locked(): Promise<Locked> {
-    const waiting = await this.#waiting()
-    return { pids: [...waiting.keys()], isKnot: isKnot(waiting) }
+    const waiters = await this.#waiters()
+    const log = this.#lockLog as LockLog
+    return {
+      pids: waiters.map(({ pid }) => pid), isKnot: isKnot(blockersOf(waiters)),
+      areChecked: waiters.every(({ pid, since_ms: sinceMs }) => sinceMs !== null && log.hasChecked(pid, sinceMs)),
+    }
   }
 
   /**
@@ -155,7 +165,7 @@ export class Ground {
     for (;;) {
       const pids = (await this.#admin?.query<{ pid: number }>(`select pid ${ours}`, [name, of]) ?? []).map(({ pid }) => pid)
       if (pids.length === 0) return
-      const waiting = await this.#waiting()
+      const waiting = blockersOf(await this.#waiters())
       const last = pids.filter((pid) => waiting.has(pid) && ![...waiting.values()].some((blockers) => blockers.includes(pid)))
       const ending = last.length > 0 ? last : pids
       await this.#admin?.query('select pg_terminate_backend(pid) from unnest($1::integer[]) pid', [ending])
@@ -170,17 +180,57 @@ export class Ground {
     }
   }
 
-  /** Of whom waits for a lock: for whom. */
-  async #waiting(): Promise<Map<number, number[]>> {
-    const waiting = await this.#admin?.query<{ pid: number; blockers: number[] }>(WAITING, []) ?? []
-    return new Map(waiting.map(({ pid, blockers }) => [pid, blockers]))
+  async #waiters(): Promise<Waiter[]> {
+    return await this.#admin?.query<Waiter>(WAITING, []) ?? []
   }
 
   async stop(): Promise<void> {
     await Promise.all(this.#kept.map(({ connections }) => connections.close()))
     await this.#admin?.close()
+    this.#lockLog?.close()
     await this.#postgres?.stop()
     rmSync(this.home, { recursive: true, force: true })
+  }
+}
+
+const blockersOf = (waiters: readonly Waiter[]) => new Map(waiters.map(({ pid, blockers }) => [pid, blockers]))
+
+const CHECKED = /^(\S+ \S+) UTC \[(\d+)\] LOG: {2}process \d+ (?:still waiting|avoided deadlock|detected deadlock)/
+
+/**
+ * The server's log, in which each backend writes a line when its wait for a lock has lasted `deadlock_timeout` and it has checked for a
+ * deadlock.
+ */
+class LockLog {
+  readonly #file: number
+  readonly #buffer = Buffer.alloc(65_536)
+  #rest = ''
+  /** Time of the last check of each backend, in milliseconds since the Unix epoch. */
+  readonly #checkedMs = new Map<number, number>()
+
+  constructor(path: string) {
+    this.#file = openSync(path, 'r')
+  }
+
+  /** @param sinceMs when the wait began, rounded down: lines of earlier waits are not later than that */
+  hasChecked(pid: number, sinceMs: number): boolean {
+    this.#read()
+    return (this.#checkedMs.get(pid) ?? 0) > sinceMs
+  }
+
+  #read(): void {
+    for (let length = 0; (length = readSync(this.#file, this.#buffer)) > 0;) {
+      const lines = (this.#rest + this.#buffer.toString('latin1', 0, length)).split('\n')
+      this.#rest = lines.pop() as string
+      for (const line of lines) {
+        const match = CHECKED.exec(line)
+        if (match) this.#checkedMs.set(Number(match[2]), Date.parse(`${(match[1] as string).replace(' ', 'T')}Z`))
+      }
+    }
+  }
+
+  close(): void {
+    closeSync(this.#file)
   }
 }
 

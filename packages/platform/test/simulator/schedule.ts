@@ -48,10 +48,8 @@ const OUTSIDE = /^(chain|node|devnet|sign|fund)\b/
  * come back: whoever waited already waits for somebody else.
  */
 const ENDS_TRANSACTION = /^ {2}(commit|rollback)/
-/** What has not come back by then may wait for a lock that another instance holds. */
-const LOCKED_AFTER_MS = 4
-/** More than the database takes to see that nobody waits for each other (`deadlock_timeout` of ground.ts): then it looks no more. */
-const DEADLOCK_MS = 8
+/** Interval of the questions whether what has not come back waits for a lock. The database decides, and not the time that has passed. */
+const LOCK_POLL_MS = 4
 
 /**
  * One thing at a time happens in the world of a simulation, and chance says which. Time passes only when nothing else can happen,
@@ -204,22 +202,21 @@ export class Schedule {
     const began = performance.now()
     for (;;) {
       const isHeard = await Promise.race([
-        heard.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCKED_AFTER_MS, false)),
+        heard.then(() => true), new Promise<false>((resolve) => setTimeout(resolve, LOCK_POLL_MS, false)),
       ])
       if (isHeard) return isRefused
-      if (!isOutside && await this.#isHeldUp()) {
-        // Two may wait for each other: which of them the database ends is the one that came last, once the first has looked.
-        await new Promise((resolve) => setTimeout(resolve, DEADLOCK_MS))
-        return isRefused
-      }
+      if (!isOutside && await this.#isHeldUp()) return isRefused
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck at ${label}, after ${this.trace.at(-1)}`)
     }
   }
 
-  /** Whether all that is under way waits for locks that only something else of the schedule can let go. */
+  /**
+   * Whether all that is under way waits for locks that only something else of the schedule can let go, and has checked for deadlocks: of
+   * two that wait for each other, the one that came last is to fail.
+   */
   async #isHeldUp(): Promise<boolean> {
-    const { pids, isKnot } = await this.#locked()
-    return new Set([...pids, ...this.#stopped]).size >= this.#held.size && !isKnot
+    const { pids, isKnot, areChecked } = await this.#locked()
+    return new Set([...pids, ...this.#stopped]).size >= this.#held.size && !isKnot && areChecked
   }
 
   /**
@@ -238,7 +235,7 @@ export class Schedule {
     const began = performance.now()
     while (this.#held.size > 0) {
       if (await this.#isHeldUp()) break
-      await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCKED_AFTER_MS))])
+      await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))])
       if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}`)
     }
   }
