@@ -28,6 +28,7 @@ export interface Metrics {
   signerPeersDown: Gauge<'node'>
   signerCertificateExpiry: Gauge<'node'>
   platformCertificateExpiry: Gauge
+  sanctionsPublished: Gauge
   signingPossible: Gauge
   processes: Gauge<'duty'>
   unseen: Gauge<'duty'>
@@ -108,6 +109,8 @@ export function createMetrics(): Metrics {
     platformCertificateExpiry: gauge(
       'custody_platform_certificate_expiry_timestamp_seconds',
       'When the TLS certificate expires by which the signer nodes know the platform'),
+    sanctionsPublished: gauge(
+      'custody_sanctions_list_published_timestamp_seconds', 'Date on which the list of sanctioned addresses in use was published'),
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
     processes: gauge('custody_processes', 'Processes that do this duty (api, worker, scanner) and are there', 'duty'),
     unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -9,6 +9,9 @@ import type { Logger } from 'pino'
 import { checkList, readAnyList, readList, replaceList } from '../src/aml/ofac-file.ts'
 import type { SanctionsList } from '../src/aml/ofac-xml.ts'
 import { Sanctions } from '../src/aml/ofac.ts'
+import { lookAtScreening } from '../src/app/observed/screening.ts'
+import type { Services } from '../src/engine/services.ts'
+import { createMetrics } from '../src/metrics.ts'
 import { refreshOfac } from '../src/operator/ofac.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Secrets } from '../src/secrets.ts'
@@ -170,4 +173,20 @@ test('a file that is cut off anywhere, or is no XML of OFAC’s, is refused and 
     [Buffer.concat([Buffer.from(PLAIN.slice(0, 40)), Buffer.from([0xff, 0xfe]), Buffer.from(PLAIN.slice(40))]), /not written in UTF-8/],
   ] as const) await assert.rejects(refresh(text), said)
   assert.equal(readFileSync(join(home, 'ofac-addresses.json'), 'utf8'), inUse)
+})
+
+test('a metric reports when the list in use was published, also after it was replaced', async () => {
+  const file = join(folder, 'dated.json')
+  const write = (published: string) => writeFileSync(file, JSON.stringify({ source: 'a test', published, addresses: [{ asset: 'ETH', address: LAZARUS }] }))
+  write('2030-01-31')
+  const metrics = createMetrics()
+  const services = { aml: { sanctions: new Sanctions(() => file, log) }, metrics } as unknown as Services
+  const reported = async () => {
+    await lookAtScreening(services)
+    return /^custody_sanctions_list_published_timestamp_seconds (\d+)$/m.exec(await metrics.text())?.[1]
+  }
+  assert.equal(await reported(), String(Date.UTC(2030, 0, 31) / 1000))
+  write('2030-02-28')
+  utimesSync(file, 1, 1)
+  assert.equal(await reported(), String(Date.UTC(2030, 1, 28) / 1000))
 })

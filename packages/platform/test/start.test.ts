@@ -124,7 +124,7 @@ test('an audit that compared nothing fails, and so does one that could not look 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), settings: { home: folder }, signers: nodes(...statuses) }) as unknown as Services
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), settings: { home: folder }, aml: { sanctions: { list: { published: '2030-01-31' } } }, signers: nodes(...statuses) }) as unknown as Services
   const others = { worker: 'no worker was ever seen; transfers are accepted and wait', scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed', clocks: 'ok' }
   assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))

@@ -34,7 +34,9 @@ export class Sanctions {
     this.#list = this.#load()
   }
 
+  /** The list in use; a file that was replaced is read first. */
   get list(): SanctionsList {
+    this.#refresh()
     return this.#list
   }
 

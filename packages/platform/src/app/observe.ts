@@ -6,13 +6,14 @@ import { lookAtNetworks } from './observed/networks.ts'
 import { lookAtDuties } from './observed/duties.ts'
 import { lookAtNodes } from './observed/nodes.ts'
 import { lookAtQueues } from './observed/queues.ts'
+import { lookAtScreening } from './observed/screening.ts'
 import { lookAtAccounts } from './observed/accounts.ts'
 
 /** Scrapes come every few seconds from several places; the nodes and the database are asked once for all of them. */
 const KEPT_MS = 5000
 
 /** What is looked up at a scrape of /metrics. One that fails keeps none of the others from being told. */
-const LOOKS = [lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtAudits]
+const LOOKS = [lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtScreening, lookAtAudits]
 
 /** Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as they are now. */
 export function observe(services: Services): void {
