@@ -85,8 +85,10 @@ test('a kill at any moment of block making loses nothing that was shown', async 
         if (shown.length >= 2 + 10 * round) enough.resolve()
       }
     }
+    const watched = watch()
+    watched.catch(enough.reject)
     const work = [
-      watch(),
+      watched,
       ...Array.from({ length: 50 }, () => running.control({ command: 'mine', network: 'ETH', blocks: 2 })),
       ...Array.from({ length: 50 }, () => running.control({ command: 'mine', network: 'BTC', blocks: 1 })),
       ...Array.from({ length: 50 }, () => running.control({ command: 'fund', asset: 'ETH', address: TO, amount: '1' })),

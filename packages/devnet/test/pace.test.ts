@@ -30,7 +30,7 @@ test('blocks come by themselves while something waits', async () => {
   await until('both are mined', async () => {
     const { confirmations } = await devnet.call<{ confirmations?: number }>('btc', 'getrawtransaction', id, 1)
     return (confirmations ?? 0) >= 1 && (await devnet.call('eth', 'eth_getTransactionReceipt', hash)) !== null
-  }, 60_000)
+  })
 })
 
 test('a producer makes blocks at its pace, and none where time is manual', async (context) => {
