@@ -93,7 +93,10 @@ async function hook(owner: Owner, name: string): Promise<string> {
 }
 const tell = async (owner: Owner, count: number) => {
   for (let n = 0; n < count; n++) await emit(api.database, owner.workspaceId, owner.subAccountId, 'wallet.updated', `{"id":"${randomUUID()}"}`)
-  while (await publish(api.services, distributor) > 0);
+  // An event cannot be published while an older database transaction is open.
+  while (await api.database.one('select 1 from events where position is null limit 1') !== undefined) {
+    if (await publish(api.services, distributor) === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
 }
 const pending = async (name: string) => (await api.database.one<{ n: number }>(
   `select count(*)::int n from webhook_deliveries d join webhooks w on w.id = d.webhook_id where w.url like $1 and d.status = 'pending'`, [`%${name}`]))?.n

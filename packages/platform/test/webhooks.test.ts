@@ -24,14 +24,26 @@ type Owner = User & { workspaceId: string; subAccountId: string }
 let alice: Owner
 const running = new AbortController()
 let work: Promise<unknown>
+let polling: NodeJS.Timeout | undefined
+/**
+ * Wakes the loops as often as they would poll if the clock were running: an event that is committed while an older database transaction
+ * is open becomes visible to the publisher only when that transaction has ended, which nothing signals.
+ */
+const POLL_MS = 20
+function wakeLoops(): void {
+  api.services.outbox.ring()
+  api.services.webhooks.due.ring()
+}
 before(async () => {
   await api.started
   alice = await api.user('alice')
   // The publisher pauses so that it publishes concurrent events together. The tests do not depend on that pause.
   const publishing = { ...api.services, environment: { ...api.services.environment, sleep: () => nextTurn() } }
+  polling = setInterval(wakeLoops, POLL_MS)
   work = runLoops(api.services, [publishLoop(publishing, distributor), deliverLoop(api.services)], running.signal)
 })
 api.beside.push(async () => {
+  clearInterval(polling)
   running.abort()
   await work
   await Promise.all(receivers.map((each) => each.close()))
