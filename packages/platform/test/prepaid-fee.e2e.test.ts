@@ -6,7 +6,7 @@ import { openDatabase, type Database } from '../src/database/pool.ts'
 import { assertConfirmed, balance, call, fundedWallet, terminal, TestPlatform, transferBody, waitFor, type Answer, type Transfer, type User } from './harness.ts'
 import { sees } from './told.ts'
 
-/** The prepaid fee account from outside: reserve, charge, give back, suspend; tiers at the turn of the day; prices. */
+/** The prepaid fee account from outside: reserve, charge, give back, suspend; prices. */
 const platform = new TestPlatform()
 let database: Database
 
@@ -216,44 +216,4 @@ test('a withdrawal that nobody can price is 503 and creates nothing; a price of 
   await api.stop()
 })
 
-test('the turn of the day: the tier of the last 30 days, its subscription once a month, the old tier where that is not covered', { timeout: 300_000 }, async () => {
-  const user = await platform.user('growing')
-  await fundedWallet(platform, user, 'ETH', '2')
-  const { id } = await database.one<{ id: string }>(`select id from workspaces where name = 'growing'`) as { id: string }
-  const volume = (daysAgo: number, amount: bigint) => database.query(
-    `insert into prepaid_volumes values ($1, (now() at time zone 'utc')::date - $2::int, $3) on conflict (workspace_id, day) do update set amount_usd = excluded.amount_usd`, [id, daysAgo, amount.toString()])
-  const yesterday = (more = '') => database.query(`update prepaid_accounts set decided_on = (now() at time zone 'utc')::date - 1${more} where workspace_id = $1`, [id])
-  const turned = () => waitFor('the day has turned', async () => database.one(`select 1 from prepaid_accounts where workspace_id = $1 and decided_on = (now() at time zone 'utc')::date`, [id]))
-  const million = 1_000_000_000_000n
-  await volume(30, million)
-  await volume(31, 90n * million)
-  assert.equal((await account(user)).tier, 'STARTER', 'nothing changes before the day turns')
-  await yesterday()
-  await turned()
-  const growth = await account(user)
-  assert.deepEqual([growth.tier, growth.balance, growth.fees['basis_points'], growth.fees['monthly']], ['GROWTH', '99501', '15', '499'])
-  assert.equal((await entries(user)).data[0]?.type, 'subscription')
-  const paid = await post(user, transferBody('ETH', '0.5', ETH_TO))
-  assert.equal(paid.body['platform_fee'], '2.25')
-  await terminal(user, paid.body.id)
-  await yesterday()
-  await turned()
-  assert.equal((await account(user)).balance, '99498.75', 'a month is paid once')
-  await volume(2, 10n * million)
-  await yesterday()
-  await turned()
-  assert.deepEqual([(await account(user)).tier, (await account(user)).balance], ['BUSINESS', '98498.75'], 'an upgrade pays the difference')
-  await yesterday(`, paid_month = (date_trunc('month', now() at time zone 'utc') - interval '1 month')::date`)
-  await adjust('growing', '-98000')
-  await turned()
-  assert.deepEqual([(await account(user)).tier, (await account(user)).balance], ['STARTER', '498.75'], 'a subscription that is not covered is not taken')
-  await volume(2, 100n * million)
-  await yesterday()
-  await turned()
-  assert.deepEqual([(await account(user)).tier, (await account(user)).balance], ['ENTERPRISE', '498.75'])
-  assert.deepEqual((await events('growing')).filter(({ type }) => type === 'prepaid_fee.tier_changed').map(({ payload }) => payload['tier']), ['GROWTH', 'BUSINESS', 'STARTER', 'ENTERPRISE'])
-  await explains(user)
-  await audit()
-})
-
-sees(() => platform.database, ['prepaid_fee.tier_changed', 'prepaid_fee.empty'])
+sees(() => platform.database, ['prepaid_fee.empty'])
