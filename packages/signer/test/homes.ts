@@ -89,9 +89,13 @@ async function make(folder: string): Promise<void> {
     while (!(await full())) await sleep(100)
     for (const node of nodes) node.kill('SIGTERM')
     await Promise.all(nodes.map((node) => new Promise((resolve) => { node.once('exit', resolve) })))
-    // Set up anew in every copy: ports, sockets, recovery keys.
+    // Every copy gets its own: ports, sockets, recovery keys, TLS keys.
     for (const home of homes) rmSync(join(home, 'config.json'))
     for (const name of ['platform/peers.json', ...NODES.map((node) => `recovery-${node}`)]) rmSync(join(parent, name))
+    // A certificate is valid from the day before it is made, and a run under another clock (`npm run calendar`) may come first.
+    for (const owner of ['platform', ...NODES.map((node) => `node-${node}`)]) {
+      for (const name of ['tls.key', 'tls.crt']) rmSync(join(parent, owner, name))
+    }
     copyOf(parent, folder)
   } finally {
     for (const node of nodes) node.kill('SIGKILL')
@@ -100,8 +104,8 @@ async function make(folder: string): Promise<void> {
 }
 
 /**
- * Homes as `setup` makes them, in a folder that may be there. Keys are `prepared`: TLS keys, identities and a pool of keys
- * are every test's, and a pool that is used up is not filled again; or `own`: nothing is shared with another test.
+ * Homes as `setup` makes them, in a folder that may be there. Keys are `prepared`: identities and a pool of keys are
+ * shared by all tests, and a pool that is used up is not filled again; or `own`: nothing is shared with another test.
  */
 export async function makeHomes(parent: string, ports: readonly number[], keys: 'prepared' | 'own' = 'prepared'): Promise<void> {
   if (keys === 'prepared') copyOf(await prepared('homes', SOURCES, make), parent)
