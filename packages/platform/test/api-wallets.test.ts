@@ -6,7 +6,6 @@ import { forwardRule } from '../src/auto-forwarding/forward.ts'
 import type { RuleRow } from '../src/auto-forwarding/rule.ts'
 import { setWallet, listWallets } from '../src/operator/wallets.ts'
 import { useApi, type Problem } from './api-support.ts'
-import { World } from './deposits-support.ts'
 import { call, PRIVATE_KEY, transferBody, type Transfer } from './harness.ts'
 import { sees } from './told.ts'
 
@@ -176,18 +175,6 @@ test('a standing rule waits while its wallet is inactive, and goes on at once wh
   await setWallet(api.services, { id: wallet.id, status: 'active' })
   await forwardRule(api.services, await rule())
   assert.deepEqual([(await rule()).forwards, (await rule()).waiting], [1, '0'])
-})
-
-// The last: a world begins with an empty database.
-test('deposits of an inactive wallet are credited', async () => {
-  const world = new World(api.database, 'evm')
-  await world.open()
-  const alice = await world.tenant('alice')
-  await setWallet(world.services, { id: alice.wallets['ETH'], status: 'inactive' })
-  world.chain.mine({ txid: '0xpaid', outcome: [{ position: 0, asset: 'ETH', address: alice.omnibus, amount: 7n }] })
-  world.chain.bury()
-  await world.settle()
-  assert.deepEqual(await world.books(alice), { ETH: '7' })
 })
 
 sees(() => api.database, ['wallet.updated'])

@@ -1,10 +1,9 @@
 // Who gets into the control panel and who does not, on the real server and database, without chains or nodes.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { before, beforeEach, test } from 'node:test'
 import { networkOf } from '../src/people/failures.ts'
 import { forgetSignIns } from '../src/people/forget.ts'
-import { firstOwnerToken, invite } from '../src/people/invitations.ts'
+import { invite } from '../src/people/invitations.ts'
 import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.ts'
 import { stepOfCode } from '../src/people/totp.ts'
 import { systemEnvironment } from '../src/environment.ts'
@@ -20,6 +19,8 @@ let workspace = ''
 before(async () => {
   await api.started
   api.now = () => now
+  owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
+  workspace = (await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`))?.id as string
 })
 // A code is taken once, and an address may begin so many sign-ins in a minute.
 beforeEach(() => {
@@ -67,30 +68,6 @@ async function showPasskey(phone: Authenticator, o: { origin?: string; flags?: n
   const response = phone.get({ challenge: o.challenge ?? asked.body.options.challenge }, o.origin ?? browser.origin, o.flags)
   return { browser, response, id: asked.body.challenge_id, shown: await browser.ask('POST', '/sign-in/passkey', { challenge_id: asked.body.challenge_id, response }) }
 }
-
-test('the first owner comes by a link of the start, which is stored as its hash, ends with the next one, and is taken once', async () => {
-  const old = await firstOwnerToken(api.services)
-  const token = await firstOwnerToken(api.services) as string
-  const browser = new Browser(api)
-  await refused(browser.ask('GET', `/invitations/${old}`), 410, 'INVITATION_CLOSED')
-  assert.deepEqual((await browser.ask('GET', `/invitations/${token}`)).body, {
-    workspace: null, role: 'owner', email: null, is_first: true, is_reset: false, expires_at: new Date(now + 7 * 86_400_000).toISOString(),
-  })
-  const stored = await api.database.one<{ hash: string }>(`select encode(token_hash, 'hex') hash from invitations where revoked_at is null`)
-  assert.equal(stored?.hash, createHash('sha256').update(token).digest('hex'))
-  const said = { email: ' Owner@Example.test', name: 'Owner', password: 'correct horse battery staple' }
-  await refused(browser.ask('POST', `/join/${token}/password`, said), 400, 'INVALID_REQUEST')
-  owner = await join(api, null, 'owner', { named: 'acme', email: 'owner@example.test' })
-  workspace = (await api.database.one<{ id: string }>(`select id from workspaces where name = 'acme'`))?.id as string
-  assert.equal(await firstOwnerToken(api.services), null, 'there is an owner')
-  await refused(browser.ask('GET', `/invitations/${token}`), 410, 'INVITATION_CLOSED')
-  await refused(browser.ask('GET', `/invitations/${'x'.repeat(43)}`), 404, 'NOT_FOUND')
-  const { body } = await owner.browser.ask<{ workspaces: unknown; person: object }>('GET', '/session')
-  assert.deepEqual(body, {
-    person: { id: owner.id, email: 'owner@example.test', name: 'owner@example.test', has_password: true, has_totp: true, recovery_codes_left: 10, passkeys: 0 },
-    workspaces: [{ name: 'acme', role: 'owner', sub_accounts: [] }], passkeys_available: true, network: 'local', version: '0.1.0',
-  })
-})
 
 test('RFC 6238’s codes are taken, of the step before and after too, and no other', () => {
   // Appendix B, SHA-1: eight digits there, of which six are shown; its secret is 12345678901234567890.

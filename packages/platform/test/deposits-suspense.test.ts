@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setWallet } from '../src/operator/wallets.ts'
 import { showSuspense } from '../src/operator/show-suspense.ts'
 import { assignSuspense, listSuspense } from '../src/operator/suspense.ts'
 import { creditWaitingDeposits } from '../src/deposits/waiting.ts'
@@ -30,6 +31,17 @@ const shown = async (world: World) => {
   return { status, sub, isConfirmedAt: at !== null }
 }
 const events = async () => (await database.get().query<{ type: string }>('select type from events order by id')).map(({ type }) => type)
+
+test('deposits of an inactive wallet are credited', async () => {
+  const world = new World(database.get(), 'evm')
+  await world.open()
+  const alice = await world.tenant('alice')
+  await setWallet(world.services, { id: alice.wallets['ETH'], status: 'inactive' })
+  world.chain.mine({ txid: '0xpaid', outcome: [{ position: 0, asset: 'ETH', address: alice.omnibus, amount: 7n }] })
+  world.chain.bury()
+  await world.settle()
+  assert.deepEqual(await world.books(alice), { ETH: '7' })
+})
 
 test('a deposit in suspense is pending until the operator assigns it', async () => {
   const { world, alice, id } = await suspended()

@@ -12,6 +12,9 @@ import { PRIVATE_KEY, TestPlatform, waitFor, type User } from './harness.ts'
 const platform = new TestPlatform()
 let [acme, other, second] = [] as unknown as [User, User, User]
 let nodes: Trust['nodes']
+interface Published { id: string; hash: string; short: string[]; signed_by: number[]; assets: Statement['assets'] }
+/** The first statement, of deposits of two workspaces. */
+let firstStatement: Published
 
 const trustOf = (workspace: string, sub_account = 'main', sub_account_index = 1): Trust => (
   { version: 1, network: 'local', workspace, sub_account, sub_account_index, nodes })
@@ -29,6 +32,15 @@ before(async () => {
   acme = await platform.user('acme')
   second = await platform.user('acme', { subAccount: 'second' })
   other = await platform.user('other')
+  const [first, apart, theirs] = [trustOf('acme'), trustOf('acme', 'second', 2), trustOf('other')]
+  await Promise.all([
+    deposit(acme, first, 'BTC', '1.5'), deposit(acme, first, 'ETH', '2'), deposit(acme, first, 'TRX', '70'),
+    deposit(second, apart, 'BTC', '0.25'), deposit(second, apart, 'SOL', '3'),
+    deposit(other, theirs, 'BTC', '4'), deposit(other, theirs, 'ETH', '0.5'),
+  ])
+  const { status, stdout, stderr } = await platform.cli('reserves', 'publish', '--json')
+  assert.equal(status, 0, `${stderr}${stdout}`)
+  firstStatement = JSON.parse(stdout) as Published
 })
 after(() => platform.remove())
 
@@ -41,33 +53,21 @@ async function deposit(user: User, trust: Trust, asset: string, amount: string):
   await waitFor(`${amount} ${asset}`, async () => Number((await custody.wallets(asset))[0]?.balance) > Number(amount) - 0.01)
 }
 
-interface Published { id: string; hash: string; short: string[]; signed_by: number[]; assets: Statement['assets'] }
-let first: Published
-
-test('deposits of two workspaces are held and owed, and three nodes sign it', async () => {
-  const acmeTrust = trustOf('acme')
-  await Promise.all([
-    deposit(acme, acmeTrust, 'BTC', '1.5'), deposit(acme, acmeTrust, 'ETH', '2'), deposit(acme, acmeTrust, 'TRX', '70'),
-    deposit(second, trustOf('acme', 'second', 2), 'BTC', '0.25'), deposit(second, trustOf('acme', 'second', 2), 'SOL', '3'),
-    deposit(other, trustOf('other'), 'BTC', '4'), deposit(other, trustOf('other'), 'ETH', '0.5'),
-  ])
-  const said = await platform.cli('reserves', 'publish', '--json')
-  assert.equal(said.status, 0, `${said.stderr}${said.stdout}`)
-  first = JSON.parse(said.stdout) as Published
-  assert.deepEqual([first.signed_by, first.short], [[1, 2, 3], []])
-  const of = (asset: string) => first.assets.find((each) => each.asset === asset)!
+test('a statement counts the deposits of two workspaces as held and owed, and three nodes sign it', () => {
+  assert.deepEqual([firstStatement.signed_by, firstStatement.short], [[1, 2, 3], []])
+  const of = (asset: string) => firstStatement.assets.find((each) => each.asset === asset)!
   assert.deepEqual(
     ['BTC', 'ETH', 'TRX', 'SOL'].map((asset) => [of(asset).owed, of(asset).leaves]),
     [['575000000', 3], ['2500000000000000000', 2], ['70000000', 1], ['3000000000', 1]])
   assert.deepEqual([of('BTC').held, of('BTC').operating], ['575000000', '0'])
-  for (const { asset, held, operating, owed } of first.assets) assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
+  for (const { asset, held, operating, owed } of firstStatement.assets) assert.equal(BigInt(held) - BigInt(operating), BigInt(owed), asset)
   // The tank that pays fees is held, and nobody's balance.
   assert.ok(BigInt(of('ETH').operating) > 0n)
 })
 
 test('each caller verifies his own part offline, with the addresses; nobody reads another’s', async () => {
   const statement = file('statement.json', '')
-  const shown = await platform.cli('reserves', 'show', first.id, '--holdings', join(platform.home, 'holdings.json'))
+  const shown = await platform.cli('reserves', 'show', firstStatement.id, '--holdings', join(platform.home, 'holdings.json'))
   assert.equal(shown.status, 0, shown.stderr)
   assert.match(shown.stdout, /^BTC: held 5\.75 \(operating 0\), owed 5\.75, 100\.00 %$/m)
   const expected: [User, Trust, Record<string, string>][] = [
@@ -79,17 +79,17 @@ test('each caller verifies his own part offline, with the addresses; nobody read
     const custody = clientOf(user, trust)
     const found = await custody.reserves.verify()
     assert.deepEqual(Object.fromEntries(found.proven.map(({ asset, balance }) => [asset, balance])), balances)
-    assert.deepEqual([found.signed_by, found.hash, found.short], [[1, 2, 3], first.hash, []])
+    assert.deepEqual([found.signed_by, found.hash, found.short], [[1, 2, 3], firstStatement.hash, []])
     writeFileSync(statement, JSON.stringify((await custody.reserves.list()).data[0]))
-    const proof = await custody.reserves.proof(first.id)
+    const proof = await custody.reserves.proof(firstStatement.id)
     const offline = await platform.cli('verify-reserves', file(`proof-${at}.json`, proof), '--statement', statement,
       '--trust', file(`trust-${at}.json`, trust), '--holdings', join(platform.home, 'holdings.json'))
     assert.equal(offline.status, 0, `${offline.stderr}${offline.stdout}`)
     assert.match(offline.stdout, /signed by signer nodes 1, 2, 3[\s\S]*addresses are derived from certified keys/)
   }
   // A proof names the one who asks, whoever that is.
-  const mine = await clientOf(acme, trustOf('acme')).reserves.proof(first.id)
-  const theirs = await clientOf(other, trustOf('other')).reserves.proof(first.id)
+  const mine = await clientOf(acme, trustOf('acme')).reserves.proof(firstStatement.id)
+  const theirs = await clientOf(other, trustOf('other')).reserves.proof(firstStatement.id)
   assert.deepEqual([mine.workspace, theirs.workspace], ['acme', 'other'])
   assert.equal(JSON.stringify(theirs).includes(mine.secret), false)
   const published = JSON.parse(readFileSync(statement, 'utf8')) as ReservesStatement
@@ -130,14 +130,14 @@ test('a tampered balance, statement, address list or signature is refused', asyn
 test('everybody reads it without a key, where the operator lets them; rows are only added', async () => {
   const get = async (path: string) => fetch(`${platform.base}${path}`)
   const index = await (await get('/reserves/index.json')).json() as { statements: { id: string; hash: string }[] }
-  assert.deepEqual(index.statements.map(({ id, hash }) => [id, hash]), [[first.id, first.hash]])
-  const open = await (await get(`/reserves/${first.id}.json`)).json() as ReservesStatement
-  const list = await (await get(`/reserves/${first.id}/holdings.json`)).text()
+  assert.deepEqual(index.statements.map(({ id, hash }) => [id, hash]), [[firstStatement.id, firstStatement.hash]])
+  const open = await (await get(`/reserves/${firstStatement.id}.json`)).json() as ReservesStatement
+  const list = await (await get(`/reserves/${firstStatement.id}/holdings.json`)).text()
   const found = await verifyReserves({ published: open, trust: trustOf('whoever'), holdings: list })
-  assert.deepEqual([found.hash, found.proven, (found.addresses ?? 0) > 5], [first.hash, [], true])
+  assert.deepEqual([found.hash, found.proven, (found.addresses ?? 0) > 5], [firstStatement.hash, [], true])
   assert.equal(JSON.stringify(open).includes('acme'), false, 'a statement names nobody')
   assert.equal((await get('/reserves/7c9e6679-7425-40de-944b-e07fc1f90ae7.json')).status, 404)
-  assert.equal((await get(`/reserves/${first.id}/proof`)).status, 404)
+  assert.equal((await get(`/reserves/${firstStatement.id}/proof`)).status, 404)
   assert.equal((await get('/dac/v1/reserves')).status, 401)
   for (const attempt of ['update reserve_snapshots set hash = hash', 'delete from reserve_leaves', 'update reserve_leaves set balance = 0']) {
     await assert.rejects(platform.database.query(attempt), /only added/)
@@ -155,7 +155,7 @@ test('the page checks a proof in the browser, asks nobody else, and shows a chea
     await page.addInitScript({ content: `window.broken = []
       addEventListener('securitypolicyviolation', (event) => broken.push(event.violatedDirective + ' ' + event.blockedURI))` })
     await page.goto(`${platform.base}/reserves`)
-    await page.getByText(first.hash).waitFor()
+    await page.getByText(firstStatement.hash).waitFor()
     assert.match(await page.locator('#assets').innerText(), /BTC\s+5\.75\s+0\s+5\.75\s+100\.00 %/)
     const proof = readFileSync(join(platform.home, 'proof-0.json'), 'utf8')
     const verdict = async (text: string, trust: string) => {
@@ -177,7 +177,7 @@ test('the page checks a proof in the browser, asks nobody else, and shows a chea
     assert.deepEqual(asked.filter((url) => !url.startsWith(platform.base)), [])
     // What is typed goes nowhere.
     assert.deepEqual(asked.map((url) => new URL(url).pathname).filter((path) => !path.startsWith('/console/assets/')), [
-      '/reserves', '/reserves/index.json', `/reserves/${first.id}.json`,
+      '/reserves', '/reserves/index.json', `/reserves/${firstStatement.id}.json`,
     ])
   } finally {
     await browser.close()

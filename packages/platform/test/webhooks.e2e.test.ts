@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, before, beforeEach, test } from 'node:test'
 import { formatAmount } from '@custody/chains'
 import { verifyWebhook } from '@custody/client'
 import { listen } from '../src/operator/listen.ts'
@@ -29,6 +29,8 @@ before(async () => {
   await platform.start()
   user = await platform.user('hooks')
 })
+// A test that fails may leave the receiver refusing.
+beforeEach(() => { status = 200 })
 after(async () => {
   server.closeAllConnections()
   server.close()
