@@ -91,8 +91,11 @@ if (spawnSync('faketime', ['-f', '+0', 'true']).status !== 0) {
   process.exit(1)
 }
 
-// What tests start from is made under the real clock: records of nodes that were made ahead of it would be refused by later runs.
-if (spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: root, stdio: 'inherit' }).status !== 0) process.exit(1)
+// What tests start from is made under the real clock, also where this script runs under faketime itself: nodes whose records were
+// written ahead of it would refuse to work in later runs.
+const { LD_PRELOAD: _preload, FAKETIME: _faketime, FAKETIME_SHARED: _shared, ...realClock } = process.env
+const prepared = spawnSync(process.execPath, ['packages/signer/test/homes.ts'], { cwd: root, stdio: 'inherit', env: realClock })
+if (prepared.status !== 0) process.exit(1)
 
 const tests = values.all ? [...TESTS, ...MORE] : TESTS
 const failed = []

@@ -3,7 +3,7 @@ import { createHash, generateKeyPairSync } from 'node:crypto'
 import {
   existsSync, globSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync,
 } from 'node:fs'
-import { basename, dirname, join, relative } from 'node:path'
+import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
@@ -30,9 +30,6 @@ function digest(paths: readonly string[]): string {
 export async function prepared(name: string, sources: readonly string[], make: (folder: string) => Promise<void>): Promise<string> {
   const folder = join(CACHE, `${name}-${digest(sources)}`)
   const now = new Date()
-  // Nodes refuse to work with a clock behind their record, so what a run with its clock ahead has made is made again.
-  const clock = join(CACHE, 'made-at', basename(folder))
-  if (existsSync(clock) && Number(readFileSync(clock, 'utf8')) > now.getTime()) rmSync(folder, { recursive: true, force: true })
   if (existsSync(folder)) {
     utimesSync(folder, now, now)
     return folder
@@ -45,8 +42,6 @@ export async function prepared(name: string, sources: readonly string[], make: (
       const lastUsed = statSync(old, { throwIfNoEntry: false })?.mtimeMs ?? Infinity
       if (old !== folder && lastUsed < now.getTime() - UNUSED_MS) rmSync(old, { recursive: true, force: true })
     }
-    mkdirSync(dirname(clock), { recursive: true })
-    writeFileSync(clock, String(now.getTime()))
     if (!existsSync(folder)) renameSync(draft, folder)
   } catch (error) {
     if (!existsSync(folder)) throw error
