@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, before, test } from 'node:test'
+import { after, before, test, type TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Hex } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
@@ -152,6 +152,17 @@ test('down: connections are cut, while the control stays', async () => {
   assert.equal(typeof (await devnet.call('eth', 'eth_blockNumber')), 'string')
 })
 
+/** Resolves when a timer of this length is started. The timers are mocked already. */
+function timerOf(context: TestContext, milliseconds: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const mocked = globalThis.setTimeout
+  context.mock.method(globalThis, 'setTimeout', (...args: Parameters<typeof mocked>) => {
+    if (args[1] === milliseconds) resolve()
+    return mocked(...args)
+  })
+  return promise
+}
+
 test('lag: an answer is sent 15 seconds late', async (context) => {
   const folder = tempHome()
   const local = await Devnet.start(folder, 0, { manual: true })
@@ -165,16 +176,18 @@ test('lag: an answer is sent 15 seconds late', async (context) => {
       const { faults } = local.chains.find(({ code }) => code === path.slice(1).toUpperCase()) as LocalChain
       faults.set('lag')
       context.mock.timers.enable({ apis: ['setTimeout'] })
+      const delayed = timerOf(context, 15_000)
       let isAnswered = false
       const answer = ask().finally(() => { isAnswered = true })
-      // Everything up to the timer happens in this process, without input or output.
-      for (let turn = 0; turn < 10; turn++) await nextTurn()
+      // The chain's engine may be another process, so the timer starts after input and output.
+      await delayed
       context.mock.timers.tick(14_999)
       for (let turn = 0; turn < 10; turn++) await nextTurn()
       assert.equal(isAnswered, false)
       context.mock.timers.tick(1)
       const { body } = await answer as { body: string }
       assert.equal(typeof (JSON.parse(body) as { result: unknown }).result, type)
+      context.mock.restoreAll()
       context.mock.timers.reset()
     }
   } finally {
