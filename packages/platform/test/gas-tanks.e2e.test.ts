@@ -13,6 +13,8 @@ after(() => platform.remove())
 interface Tank { network: string; address: string; balance: string; float: string; status: string; threshold: string; fee_cap: string | null; max_gas_price: string | null }
 const tankOf = async (user: User, network: string) => (await call<Tank[]>(user, 'GET', '/dac/v1/gas-tanks')).body.find((each) => each.network === network) as Tank
 const post = (user: User, body: string) => call<Transfer>(user, 'POST', '/dac/v1/transaction', body)
+const told = (type: string) => waitFor(`${type} is told`, async () => (await platform.database.query(
+  "select 1 from events e join workspaces w on w.id = e.workspace_id where w.name = 'thin' and e.type = $1", [type])).length > 0)
 const audit = async () => {
   const report = await platform.operator('audit') as { ok: boolean; differences: unknown }
   assert.equal(report.ok, true, JSON.stringify(report.differences))
@@ -29,6 +31,8 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
   })
   assert.equal((await platform.cli('gas-tank', 'drain', '--workspace', 'thin', '--network', 'ARB', '--to', ETH_TO, '--json')).status, 0)
   await waitFor('the tank is empty', async () => (await tankOf(user, 'ARB')).status === 'empty')
+  // A state that lasts for less than the watch's interval is never told of.
+  await told('gas_tank.empty')
   const before = await balance(user, 'USDT_ARB')
   const failed = await terminal(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
   assert.equal(failed.status, 'failed')
@@ -36,6 +40,7 @@ test('a tank that is low or empty is told once; transfers fail with what is miss
   assert.deepEqual(await balance(user, 'USDT_ARB'), before)
   await platform.fund('ARB', tank.address, '0.005')
   await waitFor('the tank is low', async () => (await tankOf(user, 'ARB')).status === 'low')
+  await told('gas_tank.low')
   await assertConfirmed(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
   // Every movement is in the entries: they sum to what the tank holds and what it left at the address.
   const now = await waitFor('the books of the tank rest', async () => {
