@@ -5,19 +5,13 @@
 // Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { ADDONS, hashOf, packageName, platformHere, prebuiltFolder, sha256, sources, TARGET } from './native-sources.mjs'
+import { ADDONS, findCargo, hashOf, packageName, platformHere, prebuiltFolder, sha256, sources, TARGET } from './native-sources.mjs'
 
 function isCurrent(addon) {
   if (!existsSync(addon.file)) return false
   const built = statSync(addon.file).mtimeMs
   return sources(addon.native).every((source) => statSync(source).mtimeMs <= built)
-}
-
-function findCargo() {
-  const candidates = ['cargo', join(process.env.CARGO_HOME ?? join(homedir(), '.cargo'), 'bin', 'cargo')]
-  return candidates.find((cargo) => spawnSync(cargo, ['--version'], { stdio: 'ignore' }).status === 0)
 }
 
 function fail(text) {

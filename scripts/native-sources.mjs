@@ -1,6 +1,8 @@
 // Which native addons there are, what each is made of, and for which platform.
+import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -11,6 +13,12 @@ export const ADDONS = [
   { name: 'pkcs11', native: join(packages, 'key-encryption', 'native') },
 ].map((addon) => ({ ...addon, file: join(addon.native, `${addon.name}.node`) }))
 export const TARGET = join(packages, 'threshold', 'native', 'target')
+
+/** undefined: there is none. */
+export function findCargo() {
+  const candidates = ['cargo', join(process.env.CARGO_HOME ?? join(homedir(), '.cargo'), 'bin', 'cargo')]
+  return candidates.find((cargo) => spawnSync(cargo, ['--version'], { stdio: 'ignore' }).status === 0)
+}
 
 export function sources(native) {
   const src = join(native, 'src')

@@ -40,6 +40,7 @@ const { seeds, seed, transfers, jobs } = values
 const npm = (...words) => ['npm', 'run', '--silent', ...words]
 /** Name, command, and what sums up its output. */
 const PARTS = [
+  ['engine', npm('engine'), null],
   ['typecheck', npm('typecheck'), null],
   ['lint', npm('lint'), null],
   ['documentation', npm('docs', '--', '--build'), null],

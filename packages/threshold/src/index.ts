@@ -8,6 +8,8 @@ import type { Curve, EngineId } from './types.ts'
 export { derivePublicKey } from './derive.ts'
 export { ThresholdError } from './errors.ts'
 export type { ThresholdErrorCode } from './errors.ts'
+export { hardenProcess } from './harden.ts'
+export type { Hardening } from './harden.ts'
 export { startKeygen, startRefresh, startSign } from './sessions.ts'
 export type { KeygenOptions, RefreshOptions, SignOptions } from './sessions.ts'
 export type {
@@ -24,7 +26,7 @@ export type {
 export { sealedUnder, Vault } from './vault.ts'
 export type { VaultOptions } from './vault.ts'
 
-/** The engine behind each curve, with the exact version of its library. */
+/** The engine behind each curve. `version`: of its library, and of the shares it makes. `versions`: whose shares open here. */
 export const engines = Object.fromEntries(
-  addon.engines().map(([curve, id, version]) => [curve, { id, version }]),
-) as Record<Curve, { id: EngineId; version: string }>
+  addon.engines().map(([curve, id, ...versions]) => [curve, { id, version: versions[0], versions }]),
+) as Record<Curve, { id: EngineId; version: string; versions: string[] }>

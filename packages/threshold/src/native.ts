@@ -36,6 +36,7 @@ export interface NativeSession {
 }
 
 interface Addon {
+  hardenProcess(): { attaching: string; coreDumps: string }
   openVaultFile(path: string): Promise<NativeVault>
   openVaultPassphrase(passphrase: string, salt: Uint8Array): Promise<NativeVault>
   openVaultKeys(keys: { name: Uint8Array; key: Uint8Array }[], earlier?: NativeVault): NativeVault
@@ -57,8 +58,8 @@ interface Addon {
   ): NativeSession
   startRefresh(vault: NativeVault, key: NativeKey, sessionId: Uint8Array): NativeSession
   derivePublicKey(curve: string, publicKey: Uint8Array, chainCode: Uint8Array, path: number[]): Uint8Array
-  /** `[curve, engine, version]` of each engine. */
-  engines(): [string, string, string][]
+  /** Of each engine. */
+  engines(): [curve: string, engine: string, ...versions: string[]][]
 }
 
 function load(): Addon {

@@ -77,7 +77,7 @@ export interface KeygenOptions {
 
 /**
  * Makes a two-of-three key. All three parties take part; epoch 0.
- * secp256k1: five rounds, two of them echoes. Ed25519: four, two of them echoes.
+ * secp256k1: six rounds. Ed25519: four. Every broadcast is echoed; what goes to one party alone is encrypted to it.
  * @throws {ThresholdError} BAD_ARGUMENT
  */
 export function startKeygen(o: KeygenOptions): Session<KeyMaterial> {

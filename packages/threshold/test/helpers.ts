@@ -163,7 +163,8 @@ export async function signAndCheck(
 const HEADER = 39
 const BODY = 55
 
-function hash(tag: string, ...parts: Uint8Array[]): Buffer {
+/** A hash over parts of any length, as `frame.rs` and the crate's `tagged_hash` compute it. */
+export function hash(tag: string, ...parts: Uint8Array[]): Buffer {
   const digest = createHash('sha256')
   for (const part of [Buffer.from(tag), ...parts]) {
     const length = Buffer.alloc(8)

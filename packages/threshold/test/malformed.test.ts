@@ -179,7 +179,7 @@ for (const [name, changes, damageOnly] of [['damaged', damage, true], ['forged',
       const before = keys[curve].get(1)!
       const seen = await fuzz<KeyMaterial>(
         () => refreshSessions(vaults, keys[curve]),
-        curve === 'secp256k1' ? 5 : 4,
+        curve === 'secp256k1' ? 6 : 4,
         changes,
         damageOnly,
         curve === 'secp256k1' ? 6 : 150,
@@ -195,7 +195,7 @@ for (const [name, changes, damageOnly] of [['damaged', damage, true], ['forged',
     test(`${curve}: key generation with ${name} messages`, async (t) => {
       const seen = await fuzz<KeyMaterial>(
         () => keygenSessions(vaults, curve),
-        curve === 'secp256k1' ? 5 : 4,
+        curve === 'secp256k1' ? 6 : 4,
         changes,
         damageOnly,
         curve === 'secp256k1' ? 6 : 150,
@@ -216,7 +216,7 @@ test('after all that the keys still sign', async () => {
 for (const curve of ['secp256k1', 'ed25519'] as const) {
   test(`${curve}: a party that tells two stories is found out by the echo`, async () => {
     // Party 1 runs twice and shows party 2 the one run, party 3 the other.
-    const round = curve === 'secp256k1' ? 2 : 1
+    const round = curve === 'secp256k1' ? 3 : 1
     const honest = keygenSessions(vaults, curve)
     let other: Uint8Array | undefined
     const { results, errors } = await carry(honest, (envelope) => {

@@ -1,21 +1,32 @@
 //! secp256k1: DKLs23 by `dkls23-secp256k1`.
 //!
-//! Key generation, five rounds:
-//! 1. polynomial fragments (direct)
-//! 2. commitments to the proof and to the chain code (public), zero-share commitments (direct)
-//! 3. echo of round 2
-//! 4. proof and chain code (public), zero-share seeds and multiplication set-up (direct)
-//! 5. echo of round 4 and of the resulting key
+//! Key generation, six rounds; what is direct is encrypted (`private.rs`):
+//! 1. session key (public)
+//! 2. echo of round 1 (public), polynomial fragments (direct)
+//! 3. commitments to the proof and to the chain code (public), zero-share commitments (direct)
+//! 4. echo of round 3
+//! 5. proof and chain code (public), zero-share seeds and multiplication set-up (direct)
+//! 6. echo of round 5 and of the resulting key
 //!
 //! Refresh has the same rounds without the chain code. It is the crate's *complete* refresh: the
 //! fast one derives the new oblivious-transfer state of a pair from seeds that stay in the share,
 //! so whoever stole one node's old share and later another node's new one could compute it.
 //!
-//! Signing, three rounds. Only here does the engine prove cheats (`BanCounterparty`).
+//! The engine draws from the thread's own generator and cannot be given another one, so that is given a
+//! new seed before each step (`rng.rs`). Its nonces are not hedged as FROST's are: they do not
+//! depend on the share or the message, only on what the system gives in that step.
+//!
+//! Signing (`dkls/signing.rs`), three rounds.
+
+#[cfg(test)]
+mod forged;
+mod signing;
 
 use crate::derive;
 use crate::fault::{Code, Fault, Outcome};
 use crate::frame::{decode, encode, Body, Inbound, Wire};
+use crate::private::Pairwise;
+use crate::rng::reseed_engine;
 use crate::session::*;
 use crate::vault::{Meta, Share, Vault};
 use dkls23_secp256k1::protocols::dkg::{
@@ -23,22 +34,20 @@ use dkls23_secp256k1::protocols::dkg::{
     KeepInitZeroSharePhase2to3, KeepInitZeroSharePhase3to4, ProofCommitment,
     TransmitInitMulPhase3to4, TransmitInitZeroSharePhase2to4, TransmitInitZeroSharePhase3to4,
 };
-use dkls23_secp256k1::protocols::signing::{
-    Broadcast3to4, KeepPhase1to2, KeepPhase2to3, SignData, TransmitPhase1to2, TransmitPhase2to3,
-    UniqueKeep1to2, UniqueKeep2to3,
-};
 use dkls23_secp256k1::protocols::{Abort, AbortKind, AbortReason, Parameters, PartyIndex};
 use dkls23_secp256k1::utilities::proofs::DLogProof;
 use dkls23_secp256k1::{DkgSession, Party};
-use k256::ecdsa::signature::hazmat::PrehashVerifier;
-use k256::{AffinePoint, Scalar, Secp256k1};
+use k256::{Scalar, Secp256k1};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use zeroize::{Zeroize, Zeroizing};
 
+pub use signing::Signing;
+
 pub const ENGINE: &str = "dkls23-secp256k1";
-pub const VERSION: &str = "0.6.2";
+/// The versions whose shares open here; what is made is of the first.
+pub const VERSIONS: &[&str] = if cfg!(test) { &["0.6.2", OLDER_IN_TESTS] } else { &["0.6.2"] };
 pub const CURVE: &str = "secp256k1";
 
 fn index(party: u8) -> PartyIndex {
@@ -85,13 +94,13 @@ fn seal(
     let state = postcard::to_extend(party, Vec::with_capacity(512 << 10))
         .map_err(|_| Fault::abort("the share does not encode"))?;
     let share = Share {
-        engine_version: VERSION.into(),
+        engine_version: VERSIONS[0].into(),
         public_key: public_key.clone(),
         chain_code,
         state,
     };
     let sealed = vault.seal(&meta, &share)?;
-    Ok(Key { meta, engine_version: VERSION.into(), public_key, chain_code, sealed })
+    Ok(Key { meta, engine_version: VERSIONS[0].into(), public_key, chain_code, sealed })
 }
 
 fn load(vault: &Arc<Vault>, key: &Key) -> Outcome<Party> {
@@ -181,6 +190,7 @@ pub struct Generation {
     vault: Arc<Vault>,
     meta: Meta,
     wire: Wire,
+    pairwise: Option<Pairwise>,
     kind: Kind,
     fragment: Zeroizing<Scalar>,
     own_public: Vec<u8>,
@@ -196,7 +206,8 @@ impl Generation {
         let binding = Context {
             protocol: "keygen",
             engine: ENGINE,
-            engine_version: VERSION,
+            engine_version: VERSIONS[0],
+            made_version: VERSIONS[0],
             session_id: &session_id,
             key_id: &meta.key_id,
             epoch: meta.epoch,
@@ -218,7 +229,8 @@ impl Generation {
         let binding = Context {
             protocol: "refresh",
             engine: ENGINE,
-            engine_version: VERSION,
+            engine_version: &key.engine_version,
+            made_version: VERSIONS[0],
             session_id: &session_id,
             key_id: &meta.key_id,
             epoch: meta.epoch,
@@ -245,6 +257,7 @@ impl Generation {
             vault,
             meta,
             wire,
+            pairwise: None,
             kind,
             fragment: Zeroizing::new(Scalar::ZERO),
             own_public: Vec::new(),
@@ -256,7 +269,36 @@ impl Generation {
         }
     }
 
-    fn fragments(&mut self) -> Outcome<Progress> {
+    fn hello(&mut self) -> Outcome<Progress> {
+        let pairwise = Pairwise::new()?;
+        self.own_public = pairwise.public().to_vec();
+        self.pairwise = Some(pairwise);
+        let messages = self.wire.broadcast(self.own_public.clone())?;
+        Ok(Progress::send(&self.wire, messages))
+    }
+
+    /// Sends the same to all in public, and to each party its own in private.
+    fn direct(&mut self, public: &[u8], private: BTreeMap<u8, Vec<u8>>) -> Outcome<Progress> {
+        let pairwise = self.pairwise.as_ref().ok_or_else(over)?;
+        let messages = pairwise.direct(&mut self.wire, public, private)?;
+        Ok(Progress::send(&self.wire, messages))
+    }
+
+    fn accept_direct(&mut self, inbox: Vec<Inbound>) -> Outcome<BTreeMap<u8, Body>> {
+        let mut bodies = self.wire.accept(inbox, true)?;
+        if self.wire.round == 2 {
+            // Before anything is opened: who has another session key of somebody would blame the wrong one.
+            self.wire.compare_echo(&self.echo, &bodies)?;
+        }
+        self.pairwise.as_ref().ok_or_else(over)?.open(&self.wire, &mut bodies)?;
+        Ok(bodies)
+    }
+
+    fn fragments(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
+        for (from, body) in &bodies {
+            self.pairwise.as_mut().ok_or_else(over)?.learn(*from, &body.public)?;
+        }
+        self.echo = self.wire.echo(&self.own_public, &bodies);
         let fragments = Zeroizing::new(match &self.kind {
             Kind::New { session } => session.as_ref().ok_or_else(over)?.phase1(),
             Kind::Refresh { party, .. } => party.refresh_complete_phase1(),
@@ -270,8 +312,8 @@ impl Generation {
                 private.insert(party, encode(fragment)?);
             }
         }
-        let messages = self.wire.direct(&[], private)?;
-        Ok(Progress::send(&self.wire, messages))
+        let echo = self.echo;
+        self.direct(&echo, private)
     }
 
     fn commit(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
@@ -302,8 +344,8 @@ impl Generation {
         for message in &zero {
             private.insert(message.parties.receiver.as_u8(), encode(message)?);
         }
-        let messages = self.wire.direct(&self.own_public, private)?;
-        Ok(Progress::send(&self.wire, messages))
+        let public = self.own_public.clone();
+        self.direct(&public, private)
     }
 
     fn echo_commitments(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
@@ -359,8 +401,8 @@ impl Generation {
             }
             private.insert(to.as_u8(), encode(&SetUp { zero, mul })?);
         }
-        let messages = self.wire.direct(&self.own_public, private)?;
-        Ok(Progress::send(&self.wire, messages))
+        let public = self.own_public.clone();
+        self.direct(&public, private)
     }
 
     fn finish(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
@@ -442,22 +484,27 @@ fn over() -> Fault {
 
 impl Machine for Generation {
     fn step(&mut self, inbox: Vec<Inbound>) -> Outcome<Progress> {
+        reseed_engine()?;
         match self.wire.round {
-            0 => self.fragments(),
+            0 => self.hello(),
             1 => {
-                let bodies = self.wire.accept(inbox, true)?;
-                self.commit(bodies)
+                let bodies = self.wire.accept(inbox, false)?;
+                self.fragments(bodies)
             }
             2 => {
-                let bodies = self.wire.accept(inbox, true)?;
-                self.echo_commitments(bodies)
+                let bodies = self.accept_direct(inbox)?;
+                self.commit(bodies)
             }
             3 => {
+                let bodies = self.accept_direct(inbox)?;
+                self.echo_commitments(bodies)
+            }
+            4 => {
                 let bodies = self.wire.accept(inbox, false)?;
                 self.reveal(bodies)
             }
-            4 => {
-                let bodies = self.wire.accept(inbox, true)?;
+            5 => {
+                let bodies = self.accept_direct(inbox)?;
                 self.finish(bodies)
             }
             _ => {
@@ -468,148 +515,4 @@ impl Machine for Generation {
             }
         }
     }
-}
-
-// ---- signing --------------------------------------------------------------------------------
-
-enum Stage {
-    Start,
-    One(UniqueKeep1to2<Secp256k1>, BTreeMap<PartyIndex, KeepPhase1to2<Secp256k1>>),
-    Two(UniqueKeep2to3<Secp256k1>, BTreeMap<PartyIndex, KeepPhase2to3<Secp256k1>>),
-    Three(String, Box<Broadcast3to4<Secp256k1>>),
-    Over,
-}
-
-pub struct Signing {
-    /// The party at the child key: share and public key already moved along the path.
-    party: Box<Party>,
-    public_key: AffinePoint,
-    data: SignData,
-    wire: Wire,
-    stage: Stage,
-}
-
-impl Signing {
-    pub fn start(
-        vault: Arc<Vault>,
-        key: Key,
-        session_id: [u8; 32],
-        participants: [u8; 2],
-        path: &[u32],
-        digest: [u8; 32],
-    ) -> Outcome<Self> {
-        let mut party = load(&vault, &key)?;
-        let binding = Context {
-            protocol: "sign",
-            engine: ENGINE,
-            engine_version: VERSION,
-            session_id: &session_id,
-            key_id: &key.meta.key_id,
-            epoch: key.meta.epoch,
-            participants: &participants,
-            key: &[&key.public_key[..], &key.chain_code].concat(),
-            share_set: &party.session_id,
-            path,
-            message: &digest,
-        }
-        .binding();
-        let child = derive::secp256k1_child(party.derivation_data.clone(), path)?;
-        party.poly_point = child.poly_point;
-        party.pk = child.pk;
-        party.derivation_data = child;
-        let wire = Wire::new(binding, key.meta.party, &participants);
-        let counterparties = wire.others.iter().map(|party| index(*party)).collect();
-        let data = SignData { sign_id: binding.to_vec(), counterparties, message_hash: digest };
-        Ok(Self { public_key: party.pk, party: Box::new(party), data, wire, stage: Stage::Start })
-    }
-
-    /// Checks with the ECDSA of `k256`, not with the engine's own, and finds the recovery id by trial.
-    fn finished(&self, r: [u8; 32], s: [u8; 32]) -> Outcome<Signature> {
-        use k256::ecdsa::{RecoveryId, Signature as Ecdsa, VerifyingKey};
-        let failed = || Fault::abort("the finished signature does not verify");
-        let signature = Ecdsa::from_scalars(r, s).map_err(|_| failed())?;
-        let signature = signature.normalize_s();
-        let key = VerifyingKey::from_affine(self.public_key).map_err(|_| failed())?;
-        key.verify_prehash(&self.data.message_hash, &signature).map_err(|_| failed())?;
-        let recovery_id = (0..4)
-            .find(|id| {
-                RecoveryId::from_byte(*id)
-                    .and_then(|id| {
-                        VerifyingKey::recover_from_prehash(&self.data.message_hash, &signature, id).ok()
-                    })
-                    .is_some_and(|found| found == key)
-            })
-            .ok_or_else(failed)?;
-        Ok(Signature { bytes: signature.to_bytes().into(), recovery_id: Some(recovery_id) })
-    }
-}
-
-impl Machine for Signing {
-    fn step(&mut self, inbox: Vec<Inbound>) -> Outcome<Progress> {
-        let me = self.wire.party;
-        match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Start => {
-                let (unique, kept, transmit) = self.party.sign_phase1(&self.data)?;
-                self.stage = Stage::One(unique, kept);
-                let mut private = BTreeMap::new();
-                for message in &transmit {
-                    private.insert(message.parties.receiver.as_u8(), encode(message)?);
-                }
-                let messages = self.wire.direct(&[], private)?;
-                Ok(Progress::send(&self.wire, messages))
-            }
-            Stage::One(unique, kept) => {
-                let mut received: Vec<TransmitPhase1to2> = Vec::new();
-                for (from, body) in self.wire.accept(inbox, true)? {
-                    let message: TransmitPhase1to2 = decode(from, &body.private)?;
-                    check_parties(&message.parties, from, me)?;
-                    received.push(message);
-                }
-                let (unique, kept, transmit) =
-                    self.party.sign_phase2(&self.data, unique, kept, &received)?;
-                self.stage = Stage::Two(unique, kept);
-                let mut private = BTreeMap::new();
-                for message in &transmit {
-                    private.insert(message.parties.receiver.as_u8(), encode(message)?);
-                }
-                let messages = self.wire.direct(&[], private)?;
-                Ok(Progress::send(&self.wire, messages))
-            }
-            Stage::Two(unique, kept) => {
-                let mut received: Vec<TransmitPhase2to3<Secp256k1>> = Vec::new();
-                for (from, body) in self.wire.accept(inbox, true)? {
-                    let message: TransmitPhase2to3<Secp256k1> = decode(from, &body.private)?;
-                    check_parties(&message.parties, from, me)?;
-                    received.push(message);
-                }
-                let (x, broadcast) = self.party.sign_phase3(&self.data, unique, kept, &received)?;
-                let messages = self.wire.broadcast(encode(&broadcast)?)?;
-                self.stage = Stage::Three(x, Box::new(broadcast));
-                Ok(Progress::send(&self.wire, messages))
-            }
-            Stage::Three(x, own) => {
-                let mut received = vec![*own];
-                for (from, body) in self.wire.accept(inbox, false)? {
-                    received.push(decode(from, &body.public)?);
-                }
-                let (s, _) = self.party.sign_phase4(&self.data, &x, &received, true)?;
-                let signature = self.finished(unhex(&x)?, unhex(&s)?)?;
-                Ok(Progress::done(&self.wire, Done::Signature(signature)))
-            }
-            Stage::Over => Err(over()),
-        }
-    }
-}
-
-fn unhex(text: &str) -> Outcome<[u8; 32]> {
-    let failed = || Fault::abort("the engine gave a malformed signature");
-    let mut out = [0; 32];
-    if text.len() != 64 || !text.is_ascii() {
-        return Err(failed());
-    }
-    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        let digits = std::str::from_utf8(pair).map_err(|_| failed())?;
-        *byte = u8::from_str_radix(digits, 16).map_err(|_| failed())?;
-    }
-    Ok(out)
 }

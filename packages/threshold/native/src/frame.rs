@@ -11,12 +11,13 @@
 //! transport does); it keeps a bit flipped by accident from looking like a cheat,
 //! for which a counterparty would be banned for ever.
 //!
-//! The public part is what a party says to all others alike. It is what the echo
-//! rounds compare.
+//! The public part is what a party says to all others alike. It is what the echo rounds compare.
+//! In key generation and refresh the private part is encrypted (`private.rs`).
 
 use crate::fault::{Fault, Outcome};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
+use zeroize::Zeroize;
 
 pub const MAGIC: &[u8; 4] = b"TSH1";
 pub const PAYLOAD_BYTES_MAX: usize = 1 << 20;
@@ -57,6 +58,12 @@ pub struct Outbound {
 pub struct Body {
     pub public: Vec<u8>,
     pub private: Vec<u8>,
+}
+
+impl Drop for Body {
+    fn drop(&mut self) {
+        self.private.zeroize();
+    }
 }
 
 /// Who takes part, in which round we are, and the agreed context.
@@ -153,7 +160,7 @@ impl Wire {
             return Err(bad("message damaged"));
         }
         if payload[7..HEADER_BYTES] != self.binding {
-            return Err(bad("message of another session, key, epoch, path or digest"));
+            return Err(bad("message of another session, key, epoch, path or digest, or of a node with another version of this addon"));
         }
         if payload[4] != self.round {
             return Err(bad("message of another round"));

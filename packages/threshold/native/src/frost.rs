@@ -1,16 +1,23 @@
 //! Ed25519: FROST (RFC 9591) by `frost-ed25519`.
 //!
 //! Key generation, four rounds:
-//! 1. polynomial commitment with its proof, commitment to a part of the chain code (public)
+//! 1. commitment to a part of the chain code, session key, polynomial commitment with its proof (public)
 //! 2. echo of round 1
-//! 3. part of the chain code (public), secret fragment (direct)
+//! 3. part of the chain code (public), secret fragment (direct, encrypted: `private.rs`)
 //! 4. echo of round 3 and of the resulting key
 //!
 //! Refresh has the same rounds without the chain code. Signing, two rounds: commitments, shares.
 
+#[cfg(test)]
+mod forged;
+#[cfg(test)]
+mod vectors;
+
 use crate::derive;
 use crate::fault::{Fault, Outcome};
 use crate::frame::{hash, Body, Inbound, Wire};
+use crate::private::{Pairwise, KEY_BYTES};
+use crate::rng::SessionRng;
 use crate::session::*;
 use crate::vault::{random, Meta, Share, Vault};
 use curve25519_dalek::edwards::CompressedEdwardsY;
@@ -18,14 +25,15 @@ use curve25519_dalek::scalar::Scalar;
 use frost_ed25519::keys::dkg::{self, round1 as dkg1, round2 as dkg2};
 use frost_ed25519::keys::{refresh, KeyPackage, PublicKeyPackage, SigningShare, VerifyingShare};
 use frost_ed25519::{aggregate, round1, round2, Identifier, Signature as Schnorr, SigningPackage, VerifyingKey};
-use rand_core::OsRng;
+use rand_core::{CryptoRng, RngCore};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use zeroize::{Zeroize, ZeroizeOnDrop, Zeroizing};
 
 pub const ENGINE: &str = "frost-ed25519";
-pub const VERSION: &str = "3.0.0";
+/// The versions whose shares open here; what is made is of the first.
+pub const VERSIONS: &[&str] = if cfg!(test) { &["3.0.0", OLDER_IN_TESTS] } else { &["3.0.0"] };
 pub const CURVE: &str = "ed25519";
 
 fn identifier(party: u8) -> Identifier {
@@ -115,14 +123,14 @@ fn seal(vault: &Vault, meta: Meta, loaded: &Loaded, chain_code: [u8; 32]) -> Out
     let public_key = loaded.public.verifying_key().serialize()?;
     let state = State { key: loaded.key.serialize()?, public: loaded.public.serialize()? };
     let share = Share {
-        engine_version: VERSION.into(),
+        engine_version: VERSIONS[0].into(),
         public_key: public_key.clone(),
         chain_code,
         state: postcard::to_extend(&state, Vec::with_capacity(4096))
             .map_err(|_| Fault::abort("the share does not encode"))?,
     };
     let sealed = vault.seal(&meta, &share)?;
-    Ok(Key { meta, engine_version: VERSION.into(), public_key, chain_code, sealed })
+    Ok(Key { meta, engine_version: VERSIONS[0].into(), public_key, chain_code, sealed })
 }
 
 fn load(vault: &Arc<Vault>, key: &Key) -> Outcome<Loaded> {
@@ -156,6 +164,7 @@ pub struct Generation {
     wire: Wire,
     /// The shares to refresh; none for a new key.
     old: Option<Old>,
+    pairwise: Option<Pairwise>,
     chain_part: [u8; 32],
     own_public: Vec<u8>,
     secret1: Option<dkg1::SecretPackage>,
@@ -168,7 +177,7 @@ pub struct Generation {
 
 impl Generation {
     pub fn start_new(vault: Arc<Vault>, meta: Meta, session_id: [u8; 32]) -> Self {
-        let binding = Self::binding("keygen", &meta, &session_id, &[], &[]);
+        let binding = Self::binding("keygen", VERSIONS[0], &meta, &session_id, &[], &[]);
         Self::with(vault, meta, binding, None)
     }
 
@@ -177,15 +186,24 @@ impl Generation {
         let mut meta = key.meta.clone();
         meta.epoch = meta.epoch.checked_add(1).ok_or_else(|| Fault::argument("no epoch is left"))?;
         let named = [&key.public_key[..], &key.chain_code].concat();
-        let binding = Self::binding("refresh", &meta, &session_id, &named, &loaded.share_set()?);
+        let set = loaded.share_set()?;
+        let binding = Self::binding("refresh", &key.engine_version, &meta, &session_id, &named, &set);
         Ok(Self::with(vault, meta, binding, Some(Old { loaded, chain_code: key.chain_code })))
     }
 
-    fn binding(protocol: &str, meta: &Meta, session_id: &[u8; 32], key: &[u8], set: &[u8]) -> [u8; 32] {
+    fn binding(
+        protocol: &str,
+        engine_version: &str,
+        meta: &Meta,
+        session_id: &[u8; 32],
+        key: &[u8],
+        set: &[u8],
+    ) -> [u8; 32] {
         Context {
             protocol,
             engine: ENGINE,
-            engine_version: VERSION,
+            engine_version,
+            made_version: VERSIONS[0],
             session_id,
             key_id: &meta.key_id,
             epoch: meta.epoch,
@@ -205,6 +223,7 @@ impl Generation {
             meta,
             wire,
             old,
+            pairwise: None,
             chain_part: [0; 32],
             own_public: Vec::new(),
             secret1: None,
@@ -223,9 +242,10 @@ impl Generation {
     fn commit(&mut self) -> Outcome<Progress> {
         let me = identifier(self.meta.party);
         let (parties, threshold) = (PARTIES.len() as u16, u16::from(THRESHOLD));
+        let rng = SessionRng::new(&self.wire.binding);
         let (secret, package) = match self.old {
-            None => dkg::part1(me, parties, threshold, OsRng)?,
-            Some(_) => refresh::refresh_dkg_part1(me, parties, threshold, OsRng)?,
+            None => dkg::part1(me, parties, threshold, rng)?,
+            Some(_) => refresh::refresh_dkg_part1(me, parties, threshold, rng)?,
         };
         self.secret1 = Some(secret);
         self.chain_part = random()?;
@@ -234,17 +254,21 @@ impl Generation {
             None => self.chain_commitment(self.meta.party, &self.chain_part),
             Some(_) => [0; 32],
         };
-        self.own_public = [&commitment[..], &package.serialize()?].concat();
+        let pairwise = Pairwise::new()?;
+        self.own_public = [&commitment[..], pairwise.public(), &package.serialize()?].concat();
+        self.pairwise = Some(pairwise);
         let messages = self.wire.broadcast(self.own_public.clone())?;
         Ok(Progress::send(&self.wire, messages))
     }
 
     fn echo_commitments(&mut self, bodies: BTreeMap<u8, Body>) -> Outcome<Progress> {
         for (from, body) in &bodies {
-            let (commitment, package) = body
+            let (commitment, (session_key, package)) = body
                 .public
                 .split_first_chunk::<32>()
+                .and_then(|(commitment, rest)| Some((commitment, rest.split_first_chunk::<KEY_BYTES>()?)))
                 .ok_or_else(|| Fault::malformed(*from, "message body does not decode"))?;
+            self.pairwise.as_mut().ok_or_else(over)?.learn(*from, session_key)?;
             if self.old.is_some() && *commitment != [0; 32] {
                 return Err(Fault::malformed(*from, "chain code commitment in a refresh"));
             }
@@ -274,7 +298,8 @@ impl Generation {
             private.insert(party_of(id).ok_or_else(over)?, package.serialize()?);
         }
         self.own_public = if self.old.is_none() { self.chain_part.to_vec() } else { Vec::new() };
-        let messages = self.wire.direct(&self.own_public, private)?;
+        let pairwise = self.pairwise.as_ref().ok_or_else(over)?;
+        let messages = pairwise.direct(&mut self.wire, &self.own_public, private)?;
         Ok(Progress::send(&self.wire, messages))
     }
 
@@ -283,6 +308,9 @@ impl Generation {
         let mut parts = BTreeMap::from([(self.meta.party, self.chain_part)]);
         for (from, body) in &bodies {
             let package = dkg2::Package::deserialize(&body.private).map_err(unreadable(*from))?;
+            if Zeroizing::new(package.serialize()?)[..] != body.private[..] {
+                return Err(Fault::malformed(*from, "message body does not decode"));
+            }
             fragments.insert(identifier(*from), package);
             if self.old.is_some() {
                 if !body.public.is_empty() {
@@ -348,7 +376,8 @@ impl Machine for Generation {
                 self.fragments(bodies)
             }
             3 => {
-                let bodies = self.wire.accept(inbox, true)?;
+                let mut bodies = self.wire.accept(inbox, true)?;
+                self.pairwise.as_ref().ok_or_else(over)?.open(&self.wire, &mut bodies)?;
                 self.finish(bodies)
             }
             _ => {
@@ -418,7 +447,8 @@ impl Signing {
         let binding = Context {
             protocol: "sign",
             engine: ENGINE,
-            engine_version: VERSION,
+            engine_version: &key.engine_version,
+            made_version: "",
             session_id: &session_id,
             key_id: &key.meta.key_id,
             epoch: key.meta.epoch,
@@ -434,18 +464,21 @@ impl Signing {
         let wire = Wire::new(binding, key.meta.party, &participants);
         Ok(Self { key: tweaked_key, public, message, wire, stage: Stage::Start })
     }
+
+    /// The engine hashes the share into each nonce (RFC 9591, section 4.1), and the generator the session.
+    fn commit(&mut self, rng: &mut (impl RngCore + CryptoRng)) -> Outcome<Progress> {
+        let (nonces, commitments) = round1::commit(self.key.signing_share(), rng);
+        let messages = self.wire.broadcast(commitments.serialize()?)?;
+        self.stage = Stage::One(Box::new(nonces), Box::new(commitments));
+        Ok(Progress::send(&self.wire, messages))
+    }
 }
 
 impl Machine for Signing {
     fn step(&mut self, inbox: Vec<Inbound>) -> Outcome<Progress> {
         let me = *self.key.identifier();
         match std::mem::replace(&mut self.stage, Stage::Over) {
-            Stage::Start => {
-                let (nonces, commitments) = round1::commit(self.key.signing_share(), &mut OsRng);
-                let messages = self.wire.broadcast(commitments.serialize()?)?;
-                self.stage = Stage::One(Box::new(nonces), Box::new(commitments));
-                Ok(Progress::send(&self.wire, messages))
-            }
+            Stage::Start => self.commit(&mut SessionRng::new(&self.wire.binding)),
             Stage::One(nonces, own) => {
                 let mut commitments = BTreeMap::from([(me, *own)]);
                 for (from, body) in self.wire.accept(inbox, false)? {

@@ -7,7 +7,13 @@ mod dkls;
 mod fault;
 mod frame;
 mod frost;
+#[cfg_attr(test, allow(dead_code))] // exported to JavaScript, which unit tests leave out
+mod harden;
+mod private;
+mod rng;
 mod session;
+#[cfg(test)]
+mod tests;
 mod vault;
 
 use fault::{Fault, Outcome};
@@ -15,7 +21,7 @@ use frame::{Inbound, PAYLOAD_BYTES_MAX};
 use napi::bindgen_prelude::*;
 use napi::Task;
 use napi_derive::napi;
-use session::{Done, Key, Machine, Progress, Signature, PARTIES};
+use session::{unlisted, Done, Key, Machine, Progress, Signature, PARTIES};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, MutexGuard, Once};
 use vault::{HomeKey, Meta, Vault, KEY_NAME_BYTES};
@@ -186,10 +192,11 @@ fn party(number: u32) -> Outcome<u8> {
         .ok_or_else(|| Fault::argument("a party is 1, 2 or 3"))
 }
 
-fn engine_of(curve: &str) -> Outcome<(&'static str, &'static str)> {
+/// The engine of a curve, and the versions of it whose shares open here.
+fn engine_of(curve: &str) -> Outcome<(&'static str, &'static [&'static str])> {
     match curve {
-        dkls::CURVE => Ok((dkls::ENGINE, dkls::VERSION)),
-        frost::CURVE => Ok((frost::ENGINE, frost::VERSION)),
+        dkls::CURVE => Ok((dkls::ENGINE, dkls::VERSIONS)),
+        frost::CURVE => Ok((frost::ENGINE, frost::VERSIONS)),
         _ => Err(Fault::argument("a curve is secp256k1 or ed25519")),
     }
 }
@@ -213,8 +220,8 @@ impl NativeMeta {
 impl NativeKey {
     fn read(self) -> Outcome<Key> {
         let meta = meta(self.engine, self.curve, self.key_id, self.epoch, self.party)?;
-        if self.engine_version != engine_of(&meta.curve)?.1 {
-            return Err(Fault::argument("share of another engine version"));
+        if let Some(why) = unlisted(&meta.engine, &self.engine_version, engine_of(&meta.curve)?.1) {
+            return Err(Fault::argument(why));
         }
         Ok(Key {
             meta,
@@ -256,7 +263,15 @@ impl NativeVault {
         let (vault, meta) = (self.vault.clone(), meta.read()?);
         let secret = Zeroizing::new(bytes32(&recovery_secret_key, "a recovery secret key")?);
         let backup = backup.to_vec();
-        Ok(Job::run(move || vault.restore(&meta, &backup, &secret)))
+        let listed = engine_of(&meta.curve)?.1;
+        Ok(Job::run(move || {
+            let sealed = vault.restore(&meta, &backup, &secret)?;
+            // Said now: the first signature may be far away, and the recovery key is at hand only now.
+            match unlisted(&meta.engine, &vault.unseal(&meta, &sealed)?.engine_version, listed) {
+                Some(why) => Err(Fault::sealed(why)),
+                None => Ok(sealed),
+            }
+        }))
     }
 
     #[napi(ts_return_type = "Promise<Uint8Array>")]
@@ -493,11 +508,14 @@ pub fn derive_public_key(
     .into())
 }
 
-/// `[curve, engine, version]` of each engine.
+/// `[curve, engine, version...]` of each engine: the versions whose shares open here, the one that is made first.
 #[napi]
 pub fn engines() -> Vec<Vec<String>> {
+    let row = |curve: &str, engine: &str, versions: &[&str]| {
+        [&[curve, engine], versions].concat().into_iter().map(String::from).collect()
+    };
     vec![
-        vec![dkls::CURVE.into(), dkls::ENGINE.into(), dkls::VERSION.into()],
-        vec![frost::CURVE.into(), frost::ENGINE.into(), frost::VERSION.into()],
+        row(dkls::CURVE, dkls::ENGINE, dkls::VERSIONS),
+        row(frost::CURVE, frost::ENGINE, frost::VERSIONS),
     ]
 }

@@ -7,6 +7,21 @@ use std::sync::Arc;
 
 pub const PARTIES: [u8; 3] = [1, 2, 3];
 pub const THRESHOLD: u8 = 2;
+/// Unit tests make shares "of an older version" under this name. No build of the addon lists it.
+pub const OLDER_IN_TESTS: &str = "0.0.1-test";
+
+/// Why shares of this version do not open here; none: they do.
+pub fn unlisted(engine: &str, version: &str, listed: &[&str]) -> Option<String> {
+    if listed.contains(&version) {
+        return None;
+    }
+    let named: String = version.chars().take(40).collect();
+    Some(format!(
+        "the share is of {engine} {named:?}, and this addon opens shares of {}: use a release whose list has that \
+         version, and refresh the key there before changing to this one",
+        listed.join(", ")
+    ))
+}
 
 /// A key as the caller keeps it.
 #[derive(Clone)]
@@ -52,7 +67,10 @@ pub trait Machine: Send {
 pub struct Context<'a> {
     pub protocol: &'a str,
     pub engine: &'a str,
+    /// Of the shares that go in; in key generation, of those that come out.
     pub engine_version: &'a str,
+    /// Of the shares that come out; empty where none do.
+    pub made_version: &'a str,
     pub session_id: &'a [u8; 32],
     pub key_id: &'a str,
     pub epoch: u32,
@@ -68,10 +86,15 @@ pub struct Context<'a> {
 impl Context<'_> {
     pub fn binding(&self) -> [u8; 32] {
         let path: Vec<u8> = self.path.iter().flat_map(|index| index.to_be_bytes()).collect();
+        // Signing keeps what it always bound, so that nodes with different releases sign together.
+        let protocol = match self.made_version {
+            "" => self.protocol.to_owned(),
+            made => format!("{}/makes {made}", self.protocol),
+        };
         hash(
             "custody/threshold/session/v1",
             &[
-                self.protocol.as_bytes(),
+                protocol.as_bytes(),
                 self.engine.as_bytes(),
                 self.engine_version.as_bytes(),
                 self.session_id,

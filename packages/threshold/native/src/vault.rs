@@ -32,7 +32,7 @@ pub const KEY_NAME_BYTES: usize = 8;
 /// A rotation under way holds two; more than a few were never finished.
 const HOME_KEYS_MAX: usize = 16;
 const BACKUP_MAGIC: &[u8; 4] = b"TSB1";
-const NONCE_BYTES: usize = 12;
+pub const NONCE_BYTES: usize = 12;
 const WRAPPED_BYTES: usize = 32 + 16;
 const SEALED_BYTES_MAX: usize = 1 << 20;
 pub const KEY_FILE_BYTES: u64 = 32;
@@ -113,13 +113,13 @@ pub fn random<const N: usize>() -> Outcome<[u8; N]> {
     Ok(bytes)
 }
 
-fn encrypt(key: &[u8; 32], nonce: &[u8; NONCE_BYTES], aad: &[u8], msg: &[u8]) -> Outcome<Vec<u8>> {
+pub fn encrypt(key: &[u8; 32], nonce: &[u8; NONCE_BYTES], aad: &[u8], msg: &[u8]) -> Outcome<Vec<u8>> {
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
         .encrypt(&Nonce::from(*nonce), Payload { msg, aad })
         .map_err(|_| Fault::sealed("encryption failed"))
 }
 
-fn decrypt(key: &[u8; 32], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
+pub fn decrypt(key: &[u8; 32], nonce: &[u8], aad: &[u8], msg: &[u8]) -> Outcome<Zeroizing<Vec<u8>>> {
     let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| Fault::sealed("damaged"))?;
     Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key))
         .decrypt(&Nonce::from(nonce), Payload { msg, aad })
