@@ -9,7 +9,7 @@ import { find, read } from './tree.ts'
 /** Rooms of each package's src, the lowest first. */
 const RANKS: Record<string, readonly Rank[]> = {
   signer: [
-    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'config.ts', 'prints.ts', 'http.ts'],
+    ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'hardening.ts', 'config.ts', 'prints.ts', 'http.ts'],
     'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
     'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts', 'tls.ts', 'recover', 'recover.ts',
   ],

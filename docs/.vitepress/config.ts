@@ -46,7 +46,8 @@ export default defineConfig({
         'docs/production/upgrades', 'docs/production/playbooks', 'docs/production/topology', 'docs/production/several-hosts',
         'docs/production/database', 'docs/production/growing', 'docs/production/keys', 'docs/production/deployment', 'docs/mainnet',
         'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/production/monitoring', 'docs/production/runbooks',
-        'docs/production/disaster', 'docs/production/recovery-without-the-platform', 'docs/restoring-a-database',
+        'docs/production/disaster', 'docs/production/recovery-without-the-platform',
+        'docs/production/replacing-a-banned-node', 'docs/restoring-a-database',
         'docs/production/proof-of-reserves',
         'docs/performance',
         ['Signer node', 'packages/signer/README'],
@@ -55,6 +56,9 @@ export default defineConfig({
       group('Inside', [
         ['Architecture', 'ARCHITECTURE'], ['Security', 'SECURITY'], 'docs/adding-a-chain', 'docs/releasing', 'docs/simulation', 'docs/chaos', 'docs/fuzzing', 'docs/mutation', ['Threshold engine', 'packages/threshold/README'],
         ['Checkout', 'packages/checkout/README'], ['Changes', 'CHANGELOG'],
+      ]),
+      group('The protocol between nodes', [
+        'docs/protocol/README', 'docs/protocol/keys', 'docs/protocol/signing', 'docs/protocol/bans', 'docs/protocol/messages',
       ]),
       group('Decisions', decisions, true),
     ],

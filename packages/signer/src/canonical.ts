@@ -8,6 +8,7 @@ export const TAGS = {
   receipt: 'custody/receipt/v1\n',
   void: 'custody/void/v2\n',
   reserves: 'custody/reserves/v1\n',
+  ban: 'custody/ban/v1\n',
   envelope: 'custody/peer-envelope/v1\n',
 } as const
 

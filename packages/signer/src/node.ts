@@ -10,9 +10,9 @@ import { Refusal } from './errors.ts'
 import { keysAsWritten } from './kek/home.ts'
 import { awaitVault } from './kek/wait.ts'
 import { Backups } from './keys/backup.ts'
-import { Bans } from './keys/bans.ts'
 import { Ceremonies } from './keys/ceremony.ts'
 import { Keyring } from './keys/keyring.ts'
+import { PairTests } from './keys/pair-tests.ts'
 import { Refresher } from './keys/refresh.ts'
 import { reason, type Log } from './log.ts'
 import { listenOperator, openOperator } from './operator/server.ts'
@@ -22,7 +22,10 @@ import { Judge } from './policy/judge.ts'
 import { Coordinator } from './signing/coordinator.ts'
 import { CatchUp } from './signing/catch-up.ts'
 import { Participant } from './signing/participant.ts'
+import { Slots } from './signing/slots.ts'
 import { printsOf } from './prints.ts'
+import { BanReports } from './sessions/ban-reports.ts'
+import { Bans } from './sessions/bans.ts'
 import { Store } from './store/index.ts'
 import { OwnCertificate } from './transport/own-certificate.ts'
 import { Peers } from './transport/peers.ts'
@@ -52,22 +55,24 @@ export async function startNode(config: Config, environment: Environment, log: L
   }
   const registry = loadRegistry(config.mode)
   freezeRegistry(registry, store)
-  const peers = new Peers(config, store, environment, log)
-  const bans = new Bans(store, log)
-  const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans })
-  const keyring = new Keyring({ config, store, peers, environment, log, ceremonies })
+  const bans = new Bans({ config, store, log })
+  const peers = new Peers(config, store, environment, log, (node) => { bans.assertNot(node) })
+  const banReports = new BanReports({ config, store, peers, bans, log })
+  const tests = new PairTests({ config, environment, store, peers, vault, bans })
+  const ceremonies = new Ceremonies({ config, store, peers, environment, log, vault, bans, tests })
+  const keyring = new Keyring({ config, store, peers, environment, log, ceremonies, bans })
   const judge = new Judge({
     registry, store, identities: keyring.identities, budgetFeeCaps: config.budget_fee_caps,
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
   const catchUp = new CatchUp({ config, store, peers, log })
-  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp, log }
+  const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp, slots: new Slots(), log }
   const parts: Parts = {
-    config, environment, log, store, registry, vault, peers, keyring, judge,
+    config, environment, log, store, registry, vault, peers, bans, banReports, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
     backups: new Backups({ config, store, peers, keyring, vault, log }),
-    refresher: new Refresher({ config, environment, store, peers, keyring, vault, log, bans, ceremonies }),
+    refresher: new Refresher({ config, store, peers, keyring, log, ceremonies, tests }),
     restoring: () => store.state.restoring || store.state.recovering,
   }
   new Participant(signing).listen()
@@ -98,10 +103,15 @@ export async function startNode(config: Config, environment: Environment, log: L
     try {
       await peers.ping(ticks % QUIET_TICKS === 0 ? peers.nodes : peers.nodes.filter((node) => !peers.isQuiet(node)))
       store.saveHeads()
+      bans.write()
+      await banReports.tell()
       if (ticks++ % CLOCK_TICKS === 0) store.saveClock()
       ownCertificate.check()
       // Not awaited: a key takes seconds, and the pings go on.
-      if (peers.nodes.every((node) => peers.reachable(node))) void keyring.fill()
+      if (peers.nodes.every((node) => peers.reachable(node))) {
+        void keyring.fill()
+        void parts.refresher.forgetOld()
+      }
     } catch (error) {
       log('warn', 'housekeeping failed', { reason: reason(error) })
     }

@@ -9,6 +9,8 @@ import type { Refresher } from './keys/refresh.ts'
 import type { Log } from './log.ts'
 import type { Judge } from './policy/judge.ts'
 import type { Coordinator } from './signing/coordinator.ts'
+import type { BanReports } from './sessions/ban-reports.ts'
+import type { Bans } from './sessions/bans.ts'
 import type { Store } from './store/index.ts'
 import type { Peers } from './transport/peers.ts'
 
@@ -21,6 +23,8 @@ export interface Parts {
   registry: Registry
   vault: Vault
   peers: Peers
+  bans: Bans
+  banReports: BanReports
   keyring: Keyring
   subAccounts: SubAccounts
   judge: Judge

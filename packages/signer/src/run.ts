@@ -1,7 +1,9 @@
 import { parseArgs } from 'node:util'
+import { hardenProcess } from '@custody/threshold'
 import { startTracing } from '@custody/tracing'
 import { loadConfig } from './config.ts'
 import { realEnvironment } from './environment.ts'
+import { keepInspectorClosed, openedBy } from './hardening.ts'
 import { openLog, reason } from './log.ts'
 import { startNode } from './node.ts'
 
@@ -9,11 +11,16 @@ import { startNode } from './node.ts'
 const STOP_MS_MAX = 4500
 
 async function main(): Promise<void> {
+  const { attaching, coreDumps } = hardenProcess()
   const { values } = parseArgs({ options: { home: { type: 'string' }, keep: { type: 'boolean', default: false } } })
   if (!values.home) throw new Error('--home DIR is required')
   const environment = realEnvironment
   const config = loadConfig(values.home)
+  const inspected = openedBy(config.mode, process.execArgv, process.env['NODE_OPTIONS'])
+  if (inspected !== null) throw new Error(inspected)
   const log = openLog(config.node, () => environment.now())
+  keepInspectorClosed(config.mode, () => { log('warn', 'SIGUSR1 came: no inspector is opened') })
+  log('info', 'hardened', { attaching, core_dumps: coreDumps })
   const stopTracing = await startTracing(`custody-signer-${config.node}`, process.env)
   // Whoever ends a node that still waits for its key ends it as well: there is nothing to close yet.
   let stop = async (): Promise<void> => {}

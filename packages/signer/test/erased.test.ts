@@ -35,7 +35,7 @@ function sharesOf(node: number): Map<string, Buffer> {
   const found = new Map<string, Buffer>()
   for (const key of store.state.keys.values()) {
     for (const epoch of [0, 1, 2, 3]) {
-      const share = store.shares.read(key.key_id, epoch)
+      const share = store.shares.of(key.key_id, epoch)[0]?.material
       if (share) found.set(`${key.key_id}/${epoch}`, Buffer.from(share.sealedShare))
     }
   }

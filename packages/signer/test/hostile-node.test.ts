@@ -1,27 +1,21 @@
 import assert from 'node:assert/strict'
-import { createPrivateKey, randomBytes, randomUUID, type KeyObject } from 'node:crypto'
-import { readFileSync } from 'node:fs'
-import { createServer, type Server } from 'node:https'
+import { randomBytes, type KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { decode, loadRegistry, signing, type UnsignedTransaction } from '@custody/chains'
 import { hex, sha256hex, signBytes } from '../src/canonical.ts'
 import { bindingBytes } from '../src/enrolment/sub-accounts.ts'
 import { Store } from '../src/store/index.ts'
-import { Attached, NO_BINDING, seal, type Binding, type Header } from '../src/envelope.ts'
-import { loadConfig } from '../src/config.ts'
+import { Attached, type Binding } from '../src/envelope.ts'
 import { withRounds } from '../src/signing/rounds.ts'
-import { writeFrame } from '../src/transport/channel.ts'
-import { Link } from '../src/transport/client.ts'
-import { takesCalls } from './channels.ts'
 import { ETH, eth, House, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import { TakenOver } from './taken-over.ts'
 
 /** Node 1 is taken over: the test holds its keys, its record and its port, and speaks for it. Node 2 is honest. */
 let house: House
 let workspace: Workspace
 let caller: Caller
-let store: Store
-let server: Server
+let node1: TakenOver
 let identity: KeyObject
 let say: (call: string, body: unknown, binding?: Binding) => Promise<Json>
 const ONE = 10n ** 18n
@@ -32,37 +26,12 @@ before(async () => {
   house = await House.start(undefined, 'prepared', 'apart')
   workspace = await house.workspace()
   caller = await workspace.caller()
-  await house.kill(1)
-  const { home, port } = house.peers.nodes[0]!
-  const config = JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as Json
-  const credentials = { key: readFileSync(join(home, 'tls.key'), 'utf8'), cert: readFileSync(join(home, 'tls.crt'), 'utf8') }
-  identity = createPrivateKey(readFileSync(join(home, 'identity.key'), 'utf8'))
-  store = new Store(join(home, 'record.sqlite'), () => Date.now())
-  const boot = randomUUID()
-  const header = (to: number, call: string, more: Partial<Header>): Header => ({ protocol: 'custody/peer', version: 1, call, request: randomBytes(16).toString('hex'), response: false, status: 0, ...NO_BINDING, from: 1, to, height: store.record.height, head: store.record.head, generation: 0, boot, ...more })
-  server = createServer({ ...credentials, ca: config.peers.map((peer: Json) => peer.certificate), requestCert: true })
-  takesCalls(server, ({ path: call, sealed }, stream) => {
-    const heard = JSON.parse(sealed.toString()) as Json
-    const body = JSON.parse(heard.payload) as Json
-    const answer = call === '/peer/hash' ? { hash: store.record.hashAt(body.height) } : call === '/peer/nonce' ? { nonce: null } : {}
-    writeFrame(stream, seal(identity, header(heard.header.from, call, { request: heard.header.request, response: true, status: 200 }), answer))
-  })
-  await new Promise<void>((resolve) => { server.listen(port, '127.0.0.1', resolve) })
-  say = async (call, body, binding = NO_BINDING) => {
-    const link = new Link(loadConfig(home), loadConfig(home).peerList.find(({ node }) => node === 2)!, Date.now)
-    try {
-      const [text = ''] = String(await link.post(call, seal(identity, header(2, call, binding), body), 20_000, 1e6)).split('\n')
-      const answer = JSON.parse(text) as Json
-      return answer.payload ? JSON.parse(answer.payload) : answer
-    } finally {
-      link.close()
-    }
-  }
+  node1 = await TakenOver.start(house, 1)
+  identity = node1.identity
+  say = (call, body, binding) => node1.say(2, call, body, binding)
 })
 after(async () => {
-  server.closeAllConnections()
-  server.close()
-  store.close()
+  node1.stop()
   await house.stop()
 })
 
@@ -144,10 +113,10 @@ test('keys, certificates and refreshes are not had by asking', async () => {
   assert.equal((await say('/peer/key/certify', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id })).error, 'KEY_CONFLICT')
   assert.equal((await say('/peer/key/set', { workspace: 'thief', curve: 'secp256k1', key_id: workspace.set.key_id, certificates: workspace.set.certificates })).error, 'KEY_CONFLICT')
   const name = { key_id: workspace.set.key_id, epoch: 1, session: sha256hex('x') }
-  for (const call of ['commit', 'forget', 'open', 'pair']) {
-    const body = call === 'open' ? { ...name, fresh: sha256hex('y') } : call === 'pair' ? { ...name, partner: 3 } : name
-    assert.equal((await say(`/peer/refresh/${call}`, body)).error, 'KEY_CONFLICT', call)
-  }
+  for (const [call, body] of [
+    ['refresh/commit', name], ['refresh/forget', name], ['refresh/pair', { ...name, partner: 3 }], ['test/open', { ...name, fresh: sha256hex('y') }],
+    ['test/open', { ...name, epoch: 0, fresh: sha256hex('y') }],
+  ] as const) assert.equal((await say(`/peer/${call}`, body)).error, 'KEY_CONFLICT', call)
   assert.equal((await say('/peer/ceremony/start', { run: sha256hex('x'), fresh: [1, 2, 3].map((node) => ({ node, fresh: sha256hex(String(node)) })) })).error, 'SESSION_ABORTED')
   assert.equal((await say('/peer/nothing', {})).error, 'NOT_FOUND')
   // The other two go on.

@@ -87,9 +87,19 @@ export class House {
     this.#here.set(node, await nodeHere(home, (text) => { this.logs += text }, () => Date.now() + this.aheadMs))
   }
 
-  /** Stops and starts a node of this process. */
-  async restartHere(node: number): Promise<void> {
+  /** Stops a node of this process. */
+  async stopHere(node: number): Promise<void> {
     await this.#here.get(node)?.()
+    this.#here.delete(node)
+    // Its connections ended with it.
+    this.agents.get(`${node}/`)?.destroy()
+    this.agents.delete(`${node}/`)
+  }
+
+  /** Stops and starts a node of this process. */
+  async restartHere(node: number, between: () => Promise<void> = async () => {}): Promise<void> {
+    await this.stopHere(node)
+    await between()
     await this.#runHere(node, this.peers.nodes[node - 1]!.home)
   }
 

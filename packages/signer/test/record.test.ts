@@ -5,10 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { loadRegistry } from '@custody/chains'
-import { ThresholdError } from '@custody/threshold'
 import { signBytes } from '../src/canonical.ts'
 import { Refusal } from '../src/errors.ts'
-import { Bans } from '../src/keys/bans.ts'
 import { assertAge, DAY_S, receiptBytes } from '../src/policy/age.ts'
 import { freezeRegistry } from '../src/policy/frozen.ts'
 import { Store } from '../src/store/index.ts'
@@ -122,17 +120,6 @@ test('what a step leaves behind after the node has ended holds no process: its w
   const again = new Store(path, () => 1)
   assert.equal(again.record.height, 1)
   again.close()
-})
-
-test('threshold rule 7: only a proven cheat bans', () => {
-  const store = new Store(join(folder, 'bans.sqlite'), () => 1)
-  const bans = new Bans(store, () => {})
-  for (const error of [new ThresholdError('ABORT', 'x', 2), new ThresholdError('MALFORMED', 'x', 2), new Refusal('PEER_UNAVAILABLE', 'x'), new Error('timeout')]) bans.consider(error)
-  assert.equal(code(() => { bans.assertNot(2) }), null)
-  bans.consider(new ThresholdError('CHEAT', 'x', 2))
-  assert.equal(code(() => { bans.assertNot(2) }), 'BANNED')
-  assert.equal(code(() => { bans.assertNot(3) }), null)
-  store.close()
 })
 
 test('a text sealed to the recovery key opens with it alone', () => {

@@ -39,37 +39,83 @@ test('a share is kept over a restart, closed to others, and a deleted one is ove
   const path = home()
   const first = open(path)
   const [old, next] = [material(0), material(1)]
-  for (const each of [old, next]) first.shares.save(each)
+  for (const each of [old, next]) first.shares.save(each, null)
   first.close()
   const store = open(path)
-  assert.deepEqual(store.shares.read('s-1', 1), next)
+  assert.deepEqual(store.shares.read('s-1', 1, null), next)
   const shares = join(path, '..', 'record.shares')
   assert.deepEqual([statSync(shares).mode & 0o777, statSync(join(shares, 's-1.0')).mode & 0o777], [0o700, 0o600])
   // A second name of the same file: what is left on the disk.
   linkSync(join(shares, 's-1.0'), join(folder, 'blocks'))
-  store.shares.delete('s-1', 0)
-  assert.deepEqual([store.shares.has('s-1', 0), store.shares.read('s-1', 0), isIn(path, old), isIn(path, next)], [false, null, false, true])
+  store.shares.delete('s-1', 0, null)
+  assert.deepEqual([store.shares.has('s-1', 0, null), store.shares.read('s-1', 0, null), isIn(path, old), isIn(path, next)], [false, null, false, true])
   assert.ok(readFileSync(join(folder, 'blocks')).every((byte) => byte === 0))
   store.close()
 })
 
-test('a share of a refresh that came to nothing is overwritten by the next one of that epoch', () => {
+test('a share has a name of its own run: no other run writes over it, and one that came to nothing is wiped', () => {
   const path = home()
   const store = open(path)
-  const [failed, next] = [material(1), material(1)]
-  store.shares.save(failed)
-  linkSync(join(path, '..', 'record.shares', 's-1.1'), join(folder, 'failed'))
-  store.shares.save(next)
+  const [failed, next, made] = [material(1), material(1), material(0)]
+  const [one, two] = ['1'.repeat(64), '2'.repeat(64)]
+  store.append('key', { ...KEY, session: one })
+  store.shares.save(made, one)
+  store.shares.save(failed, one)
+  assert.throws(() => { store.shares.save(next, one) }, /exists already/)
+  assert.deepEqual(store.shares.read('s-1', 1, one), failed)
+  linkSync(join(path, '..', 'record.shares', `s-1.1.${one}`), join(folder, 'failed'))
+  store.wipeUnprepared('s-1')
+  store.shares.save(next, two)
+  store.append('prepared', { ...KEY, epoch: 1, session: two })
+  store.wipeUnprepared('s-1')
   assert.ok(readFileSync(join(folder, 'failed')).every((byte) => byte === 0))
-  assert.deepEqual([store.shares.read('s-1', 1), isIn(path, failed)], [next, false])
+  assert.deepEqual([store.shares.read('s-1', 1, two), store.shareOf('s-1', 1), store.shareOf('s-1', 0), isIn(path, failed)], [next, null, made, false])
   store.close()
+})
+
+test('at each start only the shares of the current epoch, what is above it and what is not on record are left', () => {
+  const path = home()
+  const store = open(path)
+  const [one, two, three] = ['1'.repeat(64), '2'.repeat(64), '3'.repeat(64)]
+  const [old, current, stray, above, unknown] = [material(0), material(1), material(1), material(2), material(0, 's-2')]
+  store.append('key', { ...KEY, session: one })
+  store.shares.save(old, one)
+  store.shares.save(current, two)
+  store.shares.save(stray, three)
+  store.shares.save(above, three)
+  store.shares.save(unknown, three)
+  // Its peers' word to forget the old epoch never came.
+  store.append('refreshed', { key_id: 's-1', epoch: 1, session: two })
+  store.close()
+  const again = open(path)
+  assert.deepEqual([isIn(path, old), isIn(path, stray)], [false, false])
+  assert.deepEqual([again.shareOf('s-1', 0), again.shareOf('s-1', 1), again.shareOf('s-1', 2)], [null, current, null])
+  assert.deepEqual([isIn(path, above), isIn(path, unknown), again.uncertified()], [true, true, 1])
+  again.close()
+})
+
+test('the unnamed share of an earlier version counts where no other is of the session', () => {
+  const path = home()
+  const store = open(path)
+  const [unnamed, named] = [material(1), material(1)]
+  const session = '1'.repeat(64)
+  store.append('key', KEY)
+  store.shares.save(unnamed, null)
+  store.append('refreshed', { key_id: 's-1', epoch: 1, session })
+  store.close()
+  const again = open(path)
+  assert.deepEqual(again.shareOf('s-1', 1), unnamed)
+  again.shares.save(named, session)
+  again.wipeUnused()
+  assert.deepEqual([again.shareOf('s-1', 1), isIn(path, unnamed)], [named, false])
+  again.close()
 })
 
 test('killed between the entry and the file: the next start finishes it; a share half written is no share', () => {
   const path = home()
   const store = open(path)
   const [old, next, half] = [material(0), material(1), material(2)]
-  for (const each of [old, next]) store.shares.save(each)
+  for (const each of [old, next]) store.shares.save(each, null)
   store.append('key', KEY)
   store.append('refreshed', { key_id: 's-1', epoch: 1 })
   store.append('forgotten', { key_id: 's-1', epoch: 0 })
@@ -79,7 +125,7 @@ test('killed between the entry and the file: the next start finishes it; a share
   const again = open(path)
   assert.deepEqual(
     [
-      again.shares.has('s-1', 0), again.shares.has('s-1', 1), again.shares.has('s-1', 2), isIn(path, old), isIn(path, next),
+      again.shares.has('s-1', 0, null), again.shares.has('s-1', 1, null), again.shares.has('s-1', 2, null), isIn(path, old), isIn(path, next),
       isIn(path, half),
     ],
     [false, true, false, false, true, false]
@@ -109,8 +155,8 @@ test('shares of an earlier version move out of the database, and what was delete
   earlier(path, [next], [old])
   assert.ok(isIn(path, old), 'a deleted share is in the free pages')
   const store = open(path)
-  assert.deepEqual([store.shares.read('s-1', 1), store.state.keys.get('s-1')?.curve, isIn(path, old)], [next, 'secp256k1', false])
-  store.shares.delete('s-1', 1)
+  assert.deepEqual([store.shares.read('s-1', 1, null), store.state.keys.get('s-1')?.curve, isIn(path, old)], [next, 'secp256k1', false])
+  store.shares.delete('s-1', 1, null)
   assert.ok(!isIn(path, next))
   store.close()
   assert.equal(open(path).record.height, 1)
@@ -130,14 +176,14 @@ test('cut off in the middle of the move: the next start begins it again', () => 
   database.close()
   assert.ok(isIn(path, old))
   const again = open(path)
-  assert.deepEqual([again.shares.read('s-1', 1), isIn(path, old)], [next, false])
+  assert.deepEqual([again.shares.read('s-1', 1, null), isIn(path, old)], [next, false])
   again.close()
 })
 
 test('a key id that is no name never becomes a path', () => {
   const store = open(home())
   for (const keyId of ['../x', 'a/b', '', '.', 'a'.repeat(65), 'a\0b']) {
-    assert.throws(() => { store.shares.save(material(0, keyId)) }, TypeError)
+    assert.throws(() => { store.shares.save(material(0, keyId), null) }, TypeError)
   }
   store.close()
 })

@@ -54,7 +54,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
   }
 }
 
-export function status({ config, store, keyring, peers, restoring }: Parts): Record<string, unknown> {
+export function status({ config, store, keyring, peers, bans, banReports, restoring }: Parts): Record<string, unknown> {
   return {
     node: config.node,
     ready: !restoring(),
@@ -65,7 +65,8 @@ export function status({ config, store, keyring, peers, restoring }: Parts): Rec
     pool: keyring.poolSizes(),
     record: { height: store.record.height, head: store.record.head, generation: store.state.generation },
     peers: peers.nodes.map((node) => ({ node, reachable: peers.reachable(node) })),
-    bans: [...store.state.bans.keys()],
+    bans: bans.nodes,
+    ban_reports: banReports.current.map(({ node, by }) => ({ node, by })),
     certificate_expires_at: certificateExpiry(config).toISOString(),
   }
 }

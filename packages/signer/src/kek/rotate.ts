@@ -77,11 +77,11 @@ async function finish(home: string, store: Store, env: NodeJS.ProcessEnv, step: 
   if (!first) return 0
   const vault: Vault = await openHome(home, config, env)
   let moved = 0
-  for (const material of store.shares.all()) {
+  for (const { session, material } of store.shares.all()) {
     if (sealedUnder(material.sealedShare) === first.name) continue
     const { engine, curve, keyId, epoch, party } = material
     const sealedShare = await vault.rewrap(material.sealedShare, { engine, curve, keyId, epoch, party })
-    store.shares.save({ ...material, sealedShare } satisfies KeyMaterial)
+    store.shares.replace({ ...material, sealedShare } satisfies KeyMaterial, session)
     moved++
     step('share moved')
   }

@@ -6,11 +6,14 @@ import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Body, NewEntry } from '../store/entries/index.ts'
+import { entryOf } from '../store/entries/index.ts'
+import { PEOPLE } from '../store/entries/people.ts'
 import { RecordError } from '../store/entries/error.ts'
 import { takenFrom } from '../store/imported.ts'
 import { writeNewFile } from '../store/new-file.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
+import { ownBanFrom } from '../sessions/ban-reports.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
 import { isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
 import type { Keyring } from './keyring.ts'
@@ -36,6 +39,8 @@ export const backupFileSchema = z.strictObject({
     signatures: signaturesSchema,
     share: z.strictObject({
       engine: z.enum(['dkls23-secp256k1', 'frost-ed25519']), engine_version: z.string(), epoch: z.int(), party: z.int(), sealed: z.string(),
+      /** Of the run that made it; absent in files of earlier versions. */
+      session: z.string().regex(/^[0-9a-f]{64}$/).optional(),
     }),
   })),
   sets: z.array(z.strictObject({
@@ -48,6 +53,8 @@ export const backupFileSchema = z.strictObject({
   drains: z.array(z.strictObject({
     order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: z.int(),
   })),
+  /** The node's own bans; absent in files of earlier versions. */
+  bans: z.array(PEOPLE.ban.required()).default([]),
 })
 export type BackupFile = z.infer<typeof backupFileSchema>
 
@@ -90,13 +97,16 @@ export class Backups {
     const recovery = new Uint8Array(Buffer.from(config.recovery_public_key, 'hex'))
     const keys: BackupFile['keys'] = []
     for (const key of state.keys.values()) {
-      const material = store.shares.read(key.key_id, key.epoch)
+      const material = store.shareOf(key.key_id, key.epoch)
       if (!material) continue
       const { engine, curve, keyId, epoch, party } = material
       const sealed = await vault.sealBackup(material.sealedShare, { engine, curve, keyId, epoch, party }, recovery)
       keys.push({
         ...keyring.readyOf(key),
-        share: { engine, engine_version: material.engineVersion, epoch, party, sealed: Buffer.from(sealed).toString('base64') },
+        share: {
+          engine, engine_version: material.engineVersion, epoch, party, sealed: Buffer.from(sealed).toString('base64'),
+          ...(key.session === null ? {} : { session: key.session }),
+        },
       })
     }
     const read = (name: string): string => readFileSync(join(config.home, name), 'utf8')
@@ -111,6 +121,8 @@ export class Backups {
       drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({
         order, workspace, network, to_address, expires_at,
       })),
+      bans: state.bans.flatMap(({ node, identity, at, reason, cause }) => (
+        identity === null ? [] : [{ node, identity, at, reason, cause }])),
     }
     try {
       writeNewFile(path, JSON.stringify(file))
@@ -179,9 +191,12 @@ export class Backups {
           chainCode: new Uint8Array(Buffer.from(ready.chain_code, 'hex')),
           sealedShare: await vault.restoreBackup(new Uint8Array(Buffer.from(share.sealed, 'base64')), secret, meta),
         }
-        store.shares.save(material)
-        entries.push({ kind: 'key', body: { ...ready, signatures } })
-        if (share.epoch > ready.epoch) entries.push({ kind: 'refreshed', body: { key_id: ready.key_id, epoch: share.epoch } })
+        const session = share.session === undefined ? {} : { session: share.session }
+        store.shares.replace(material, share.session ?? null)
+        entries.push({ kind: 'key', body: { ...ready, signatures, ...(share.epoch === ready.epoch ? session : {}) } })
+        if (share.epoch > ready.epoch) {
+          entries.push({ kind: 'refreshed', body: { key_id: ready.key_id, epoch: share.epoch, ...session } })
+        }
       }
     } finally {
       secret.fill(0)
@@ -207,6 +222,8 @@ export class Backups {
       if (revoked) entries.push({ kind: 'revoke', body: { api_key: enrolment.api_key } })
     }
     for (const drain of file.drains) entries.push({ kind: 'drain', body: drain })
+    // After the keys, so all of them count as older: whether one was made after the banned node had been replaced is not in the file.
+    for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
     store.appendAll(entries)
     return file.keys.length
   }
@@ -214,6 +231,17 @@ export class Backups {
   #missing(): string[] {
     const { state } = this.#parts.store
     return [...state.allocations.values()].filter((each) => !state.keys.has(each.key_id)).map((each) => each.key_id)
+  }
+
+  /**
+   * A ban that this node had told the peer of, before it lost its record. It comes after the backup's keys, so all of them count as
+   * older.
+   */
+  #ownBanIn(row: z.infer<typeof rowSchema>): Body<'ban'> | null {
+    const { config, store } = this.#parts
+    const entry = row.kind === 'ban-told' ? entryOf(row) : null
+    const ban = entry?.kind === 'ban-told' ? ownBanFrom(entry.body, config) : null
+    return ban && !store.state.bans.some((known) => known.node === ban.node && known.identity === ban.identity) ? ban : null
   }
 
   /** Both peers' records, their chains verified; then, and only then, this node serves again. */
@@ -238,6 +266,8 @@ export class Backups {
           from++
           const taken = readFrom(node, row)
           if (taken) entries.push({ kind: 'imported', body: taken })
+          const ban = this.#ownBanIn(row)
+          if (ban) entries.push({ kind: 'ban', body: ban })
         }
         if (entries.length > 0) store.appendAll(entries)
         imported += entries.length

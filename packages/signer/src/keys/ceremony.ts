@@ -3,37 +3,82 @@ import { z } from 'zod'
 import { hex, sha256, verifyBytes } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
-import { Refusal } from '../errors.ts'
+import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
+import type { Bans } from '../sessions/bans.ts'
 import type { Store } from '../store/index.ts'
 import type { NodeSignature } from '../store/state.ts'
 import { NO_BINDING, type Binding } from '../envelope.ts'
 import { Mailbox } from '../transport/mailbox.ts'
 import type { Peers } from '../transport/peers.ts'
-import type { Bans } from './bans.ts'
 import { readyBytes, signReady, type KeyReady } from './certificate.ts'
+import type { PairTests, ShareName, Subject } from './pair-tests.ts'
+import { refreshRefusal } from './refresh-rules.ts'
+import { RateLimit } from './rate-limit.ts'
 
 const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
+const keyIdSchema = z.string().regex(/^[A-Za-z0-9_-]{1,64}$/)
 const openSchema = z.strictObject({
-  run: freshSchema, kind: z.enum(['keygen', 'refresh']), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string().min(1).max(64),
+  run: freshSchema, kind: z.enum(['keygen', 'refresh']), curve: z.enum(['secp256k1', 'ed25519']), key_id: keyIdSchema,
   epoch: z.int().min(0),
 })
+const openedSchema = z.strictObject({ fresh: freshSchema })
 const startSchema = z.strictObject({ run: freshSchema, fresh: z.array(z.strictObject({ node: z.int(), fresh: freshSchema })).length(3) })
-const messageSchema = z.strictObject({ run: freshSchema, payloads: z.array(z.string()).max(8) })
-const readySchema = z.strictObject({ run: freshSchema, signature: z.string() })
+/** In base64, of the engine's limit of 1 MiB for a message. */
+const PAYLOAD_LENGTH_MAX = 1_400_000
+/** A node says one thing to each other in a round. */
+const messageSchema = z.strictObject({ run: freshSchema, payloads: z.array(z.string().max(PAYLOAD_LENGTH_MAX)).max(1) })
+const readySchema = z.strictObject({ run: freshSchema, signature: z.string().max(256) })
 
 type Opening = z.infer<typeof openSchema>
-interface Run { opening: Opening; leader: number; fresh: string; session: string; started: boolean; ended?: Promise<unknown> }
+
+/** One run of all three. `isEnded`: nothing of it counts any more. */
+interface Run {
+  opening: Opening
+  leader: number
+  fresh: string
+  session: string
+  round: number
+  isStarted: boolean
+  isEnded: boolean
+  engine: Session<KeyMaterial> | null
+  /** The new share, once it is on disk: what the pairs test. */
+  subject: PromiseWithResolvers<Subject>
+  /** Peers with which it was tested. */
+  tested: Map<number, PromiseWithResolvers<void>>
+  releases: (() => void)[]
+  /** Whether a share of it is on disk that no other node may count on. */
+  isUnpromised: boolean
+  ended?: Promise<unknown>
+}
 
 /** Rounds above every engine's: the certificates. */
 const READY_ROUND = 1000
+/** Runs that one node leads at a time: a key for the pool, and a refresh. */
+const LED_MAX = 4
+/** Keys that no workspace has, of one curve: more than a pool may hold. */
+const UNUSED_KEYS_MAX = 150
+/** Keys that were made and that a node did not certify. Their shares are kept, for the other two may have certified them. */
+const UNCERTIFIED_MAX = 50
+/** Key generations that a peer may lead at once, and how often one more. */
+const GENERATIONS = { burst: 200, everyMs: 2000 }
+
+const expectedEpoch = ({ kind, epoch }: Opening): number => (kind === 'keygen' ? 0 : epoch + 1)
 
 export interface CeremonyResult { material: KeyMaterial; ready: KeyReady; signatures: NodeSignature[]; session: string }
 
+/** A promise that is settled whether or not anybody waits for it. */
+function deferred<T>(): PromiseWithResolvers<T> {
+  const made = Promise.withResolvers<T>()
+  made.promise.catch(() => {})
+  return made
+}
+
 /**
  * Runs of all three nodes: key generation and refresh. The session id comes from fresh bytes of all three. Rounds go
- * from node to node. The engine echoes its broadcasts; then all three sign {public key, chain code, epoch}, and a key
- * counts only with three equal statements.
+ * from node to node. The engine echoes its broadcasts. The share is written under a name of its own; after a key generation
+ * each pair signs a test with it; then all three sign {public key, chain code, epoch}, and a key counts only with three equal
+ * statements. Of one key there is one run at a time: two that interleave would leave nodes with shares of different runs.
  */
 export class Ceremonies {
   readonly #config: Config
@@ -43,12 +88,16 @@ export class Ceremonies {
   readonly #log: Log
   readonly #vault: Vault
   readonly #bans: Bans
+  readonly #tests: PairTests
   readonly #mailbox = new Mailbox()
   readonly #runs = new Map<string, Run>()
+  readonly #generations = new Map<number, RateLimit>()
   /** Called on every node when a key is certified by all. */
   onReady: (result: CeremonyResult, kind: Opening['kind']) => void = () => {}
 
-  constructor(parts: { config: Config; store: Store; peers: Peers; environment: Environment; log: Log; vault: Vault; bans: Bans }) {
+  constructor(parts: {
+    config: Config; store: Store; peers: Peers; environment: Environment; log: Log; vault: Vault; bans: Bans; tests: PairTests
+  }) {
     this.#config = parts.config
     this.#store = parts.store
     this.#peers = parts.peers
@@ -56,51 +105,115 @@ export class Ceremonies {
     this.#log = parts.log
     this.#vault = parts.vault
     this.#bans = parts.bans
+    this.#tests = parts.tests
+    for (const node of this.#peers.nodes) this.#generations.set(node, new RateLimit(GENERATIONS))
+    this.#tests.serve((name) => this.#subjectOf(name))
     this.#peers.handle('/peer/ceremony/open', async (node, body) => ({ fresh: this.#open(node, openSchema.parse(body)).fresh }))
-    this.#peers.handle('/peer/ceremony/start', async (node, body) => {
-      const { run, fresh } = startSchema.parse(body)
-      const known = this.#runs.get(run)
-      if (!known || known.leader !== node || known.started) throw new Refusal('SESSION_ABORTED', 'No such run is open')
-      if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
-        throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
-      }
-      known.ended = this.#begin(known, fresh).catch((error: unknown) => {
-        this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) })
-      })
-      return {}
-    })
+    this.#peers.handle('/peer/ceremony/start', async (node, body) => this.#start(node, startSchema.parse(body)))
     this.#peers.handle('/peer/ceremony/message', async (node, body, header) => {
       const { run, payloads } = messageSchema.parse(body)
+      // A node that sends round n has heard round n - 1 of this one: nothing further ahead is kept.
+      const known = this.#runs.get(run)
+      if (!known || header.round < 1 || header.round > known.round + 1) throw new Refusal('SESSION_ABORTED', 'No such round is open')
       this.#mailbox.put(run, header.round, node, { payloads, session: header.session })
       return {}
     })
-    this.#peers.handle('/peer/ceremony/ready', async (node, body) => {
+    this.#peers.handle('/peer/ceremony/ready', async (node, body, header) => {
       const { run, signature } = readySchema.parse(body)
-      this.#mailbox.put(run, READY_ROUND, node, signature)
+      this.#mailbox.put(run, READY_ROUND, node, { signature, session: header.session })
       return {}
     })
   }
 
   #open(leader: number, opening: Opening): Run {
     this.#bans.assertNone()
+    this.#prune()
     if (this.#runs.has(opening.run)) throw new Refusal('SESSION_ABORTED', 'This run exists already')
-    const { state } = this.#store
-    if (opening.kind === 'keygen' && (state.keys.has(opening.key_id) || opening.epoch !== 0)) {
-      throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
+    this.#assertFits(opening)
+    const runs = [...this.#runs.values()]
+    const other = runs.find((run) => run.opening.key_id === opening.key_id)
+    // A leader that begins anew has given the run before up, or was restarted in it.
+    if (other?.leader === leader) this.#end(other, new Refusal('SESSION_ABORTED', 'Its leader began another run of that key'))
+    else if (other) throw new Refusal('TOO_BUSY', `Another run of that key is in progress, which node ${other.leader} leads`)
+    if (runs.filter((run) => run.leader === leader && !run.isEnded).length >= LED_MAX) {
+      throw new Refusal('TOO_BUSY', `Node ${leader} leads too many runs`)
     }
-    if (opening.kind === 'refresh' && state.keys.get(opening.key_id)?.epoch !== opening.epoch) {
-      throw new Refusal('KEY_CONFLICT', 'The key is at another epoch here')
+    if (opening.kind === 'keygen') {
+      const unused = [...this.#store.state.keys.values()].filter((key) => key.curve === opening.curve && key.workspace === null)
+      if (unused.length >= UNUSED_KEYS_MAX) throw new Refusal('TOO_BUSY', `${unused.length} keys of ${opening.curve} wait for a workspace`)
+      const uncertified = this.#store.uncertified()
+      if (uncertified >= UNCERTIFIED_MAX) {
+        throw new Refusal('TOO_BUSY', `${uncertified} keys were made that not all three nodes have certified`)
+      }
+      if (this.#generations.get(leader)?.take() === false) throw new Refusal('TOO_BUSY', `Node ${leader} asks for keys too often`)
     }
     this.#mailbox.open(opening.run, this.#environment.now() + this.#config.timeouts_ms.keygen * 3, this.#environment.now())
-    const run: Run = { opening, leader, fresh: hex(this.#environment.random(32)), session: '', started: false }
+    const run: Run = {
+      opening, leader, fresh: hex(this.#environment.random(32)), session: '', round: 0, isStarted: false, isEnded: false, engine: null,
+      subject: deferred(), tested: new Map(this.#peers.nodes.map((node) => [node, deferred<void>()])), releases: [],
+      isUnpromised: false,
+    }
     this.#runs.set(opening.run, run)
-    for (const [name] of this.#runs) if (!this.#mailbox.has(name)) this.#runs.delete(name)
+    run.releases = this.#peers.nodes.map((node) => this.#bans.endsWith(node, () => {
+      this.#end(run, new Refusal('BANNED', `Node ${node} is banned permanently`, { node }))
+    }))
     return run
+  }
+
+  /** Whether the key may be made, or be refreshed from this epoch. Asked at the opening, and again before anything is kept. */
+  #assertFits({ kind, key_id: keyId, curve, epoch }: Opening): void {
+    const key = this.#store.state.keys.get(keyId)
+    if (kind === 'keygen' && (key || epoch !== 0)) throw new Refusal('KEY_CONFLICT', 'A key of this id exists')
+    const refusal = kind === 'refresh' ? refreshRefusal(key, epoch) : null
+    if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
+    if (kind === 'refresh' && key?.curve !== curve) throw new Refusal('KEY_CONFLICT', 'The key is of another curve')
+  }
+
+  #prune(): void {
+    this.#mailbox.expire(this.#environment.now())
+    for (const run of this.#runs.values()) {
+      if (!this.#mailbox.has(run.opening.run)) this.#end(run, new Refusal('SESSION_ABORTED', 'The run took too long'))
+    }
+  }
+
+  /** Nothing leaves a run from here on, and nothing of it is kept. */
+  #end(run: Run, why: unknown): void {
+    if (run.isEnded) return
+    run.isEnded = true
+    this.#runs.delete(run.opening.run)
+    for (const release of run.releases) release()
+    run.engine?.abort()
+    run.subject.reject(why)
+    for (const { reject } of run.tested.values()) reject(why)
+    this.#mailbox.close(run.opening.run)
+  }
+
+  #assertOpen(run: Run): void {
+    this.#bans.assertNone()
+    if (run.isEnded) throw new Refusal('SESSION_ABORTED', 'The run was ended')
   }
 
   /** Waits for the end of the runs of a key that another node leads: its leader has the last certificate a moment before the others. */
   async ended(keyId: string): Promise<void> {
     await Promise.all([...this.#runs.values()].filter((run) => run.opening.key_id === keyId).map((run) => run.ended))
+  }
+
+  async #subjectOf(name: ShareName): Promise<Subject | null> {
+    if (name.epoch !== 0) return null
+    const run = [...this.#runs.values()].find(({ session, opening }) => session === name.session && opening.key_id === name.key_id)
+    return run ? run.subject.promise : null
+  }
+
+  #start(leader: number, { run, fresh }: z.infer<typeof startSchema>): object {
+    const known = this.#runs.get(run)
+    if (!known || known.leader !== leader || known.isStarted) throw new Refusal('SESSION_ABORTED', 'No such run is open')
+    if (fresh.find((each) => each.node === this.#config.node)?.fresh !== known.fresh) {
+      throw new Refusal('SESSION_ABORTED', 'The fresh bytes of this node are missing')
+    }
+    known.ended = this.#begin(known, fresh).catch((error: unknown) => {
+      this.#log('warn', 'a run of three ended', { kind: known.opening.kind, key: known.opening.key_id, reason: reason(error) })
+    })
+    return {}
   }
 
   /** Leads a run and waits for its end. */
@@ -110,62 +223,68 @@ export class Ceremonies {
     try {
       const timeout = this.#config.timeouts_ms.round
       const others = await Promise.all(this.#peers.nodes.map(async (node) => {
-        const { fresh } = await this.#peers.call<{ fresh: string }>(node, '/peer/ceremony/open', full, { timeout })
-        return { node, fresh: freshSchema.parse(fresh) }
+        const { fresh } = shapeOfAnswer(openedSchema, await this.#peers.call(node, '/peer/ceremony/open', full, { timeout }), node)
+        return { node, fresh }
       }))
       const fresh = [{ node: this.#config.node, fresh: own.fresh }, ...others]
       await Promise.all(
         this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/start', { run: full.run, fresh }, { timeout }))
       )
       return await this.#begin(own, fresh)
-    } finally {
-      this.#mailbox.close(full.run)
-      this.#runs.delete(full.run)
+    } catch (error) {
+      this.#end(own, error)
+      throw error
     }
   }
 
   async #begin(run: Run, fresh: readonly { node: number; fresh: string }[]): Promise<CeremonyResult> {
-    const { opening } = run
+    try {
+      this.#assertOpen(run)
+      run.isStarted = true
+      run.session = this.#sessionOf(run.opening, fresh)
+      run.engine = this.#engineOf(run)
+      const material = await this.#rounds(run, run.engine)
+      const ready = this.#keep(run, material)
+      if (run.opening.kind === 'keygen') await this.#test(run)
+      return await this.#certify(run, material, ready)
+    } catch (error) {
+      this.#bans.consider(error)
+      this.#end(run, error)
+      if (run.isUnpromised) this.#store.shares.delete(run.opening.key_id, expectedEpoch(run.opening), run.session)
+      throw error
+    }
+  }
+
+  #sessionOf({ kind, curve, key_id: keyId, epoch }: Opening, fresh: readonly { node: number; fresh: string }[]): string {
     const ordered = [...fresh].sort((a, b) => a.node - b.node)
     if (ordered.map((each) => each.node).join() !== '1,2,3') {
       throw new Refusal('SESSION_ABORTED', 'Fresh bytes of all three nodes are needed')
     }
-    run.started = true
-    const sessionId = sha256('custody/ceremony/v1\n', JSON.stringify([
-      opening.kind, opening.curve, opening.key_id, opening.epoch, ordered.map((each) => each.fresh),
-    ]))
-    run.session = hex(sessionId)
-    if (this.#store.state.sessions.has(run.session)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
-    this.#store.append('session', { kind: opening.kind, key_id: opening.key_id, sessions: [run.session] })
-    let session: Session<KeyMaterial>
-    if (opening.kind === 'keygen') {
-      session = startKeygen({
-        vault: this.#vault, curve: opening.curve, keyId: opening.key_id, sessionId: new Uint8Array(sessionId),
-        party: this.#config.node as 1 | 2 | 3,
-      })
-    } else {
-      const key = this.#store.shares.read(opening.key_id, opening.epoch)
-      if (!key) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that epoch')
-      session = startRefresh({ vault: this.#vault, key, sessionId: new Uint8Array(sessionId) })
-    }
-    try {
-      const material = await this.#rounds(run, session)
-      return await this.#certify(run, material)
-    } catch (error) {
-      session.abort()
-      this.#bans.consider(error)
-      throw error
-    } finally {
-      this.#mailbox.close(opening.run)
-      this.#runs.delete(opening.run)
-    }
+    const session = hex(sha256('custody/ceremony/v1\n', JSON.stringify([kind, curve, keyId, epoch, ordered.map((each) => each.fresh)])))
+    if (this.#store.state.sessions.has(session)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
+    this.#store.append('session', { kind, key_id: keyId, sessions: [session] })
+    return session
   }
 
-  async #rounds(run: Run, session: Session<KeyMaterial>): Promise<KeyMaterial> {
+  #engineOf({ opening, session }: Run): Session<KeyMaterial> {
+    const sessionId = new Uint8Array(Buffer.from(session, 'hex'))
+    const { kind, curve, key_id: keyId } = opening
+    if (kind === 'keygen') {
+      return startKeygen({ vault: this.#vault, curve, keyId, sessionId, party: this.#config.node as 1 | 2 | 3 })
+    }
+    this.#assertFits(opening)
+    const key = this.#store.shareOf(keyId, opening.epoch)
+    if (!key) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that epoch')
+    return startRefresh({ vault: this.#vault, key, sessionId })
+  }
+
+  async #rounds(run: Run, engine: Session<KeyMaterial>): Promise<KeyMaterial> {
     const timeout = this.#config.timeouts_ms.keygen
     let inbox: { from: number; payload: Uint8Array }[] = []
-    for (let round = 1; ; round++) {
-      const step = await session.step(inbox)
+    for (run.round = 1; ; run.round++) {
+      const { round } = run
+      const step = await engine.step(inbox)
+      this.#assertOpen(run)
       const binding: Binding = { ...NO_BINDING, session: run.session, round, key: run.opening.key_id, participants: [1, 2, 3] }
       if (step.messages.length > 0) {
         await Promise.all(this.#peers.nodes.map((node) => {
@@ -173,6 +292,7 @@ export class Ceremonies {
             .map((message) => Buffer.from(message.payload).toString('base64'))
           return this.#peers.call(node, '/peer/ceremony/message', { run: run.opening.run, payloads }, { timeout, binding })
         }))
+        this.#assertOpen(run)
       }
       if (step.kind === 'done') return step.result
       const heard = await Promise.all(this.#peers.nodes.map(async (node) => {
@@ -180,40 +300,88 @@ export class Ceremonies {
         if (message.session !== run.session) throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
         return message.payloads.map((payload) => ({ from: node, payload: new Uint8Array(Buffer.from(payload, 'base64')) }))
       }))
+      this.#assertOpen(run)
       inbox = heard.flat()
     }
   }
 
-  async #certify(run: Run, material: KeyMaterial): Promise<CeremonyResult> {
-    const expected = run.opening.kind === 'keygen' ? 0 : run.opening.epoch + 1
-    if (material.keyId !== run.opening.key_id || material.curve !== run.opening.curve || material.epoch !== expected) {
+  /** Writes the new share down, under a name that no other run has: it is on disk before anyone may count on it. */
+  #keep(run: Run, material: KeyMaterial): KeyReady {
+    const { opening } = run
+    if (material.keyId !== opening.key_id || material.curve !== opening.curve || material.epoch !== expectedEpoch(opening)) {
       throw new Refusal('SESSION_ABORTED', 'The engine made another key')
     }
     const ready: KeyReady = {
       curve: material.curve, key_id: material.keyId, public_key: hex(material.publicKey), chain_code: hex(material.chainCode),
       mode: this.#config.mode, epoch: material.epoch,
     }
+    this.#assertOpen(run)
+    this.#assertFits(opening)
     const known = this.#store.state.keys.get(material.keyId)
-    if (run.opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) {
+    if (opening.kind === 'refresh' && (known?.public_key !== ready.public_key || known.chain_code !== ready.chain_code)) {
       throw new Refusal('SESSION_ABORTED', 'The refresh changed the key')
     }
-    // The share is on disk before anyone may count on it.
-    this.#store.shares.save(material)
+    if (opening.kind === 'refresh') this.#store.wipeUnprepared(opening.key_id)
+    this.#store.shares.save(material, run.session)
+    run.isUnpromised = true
+    return ready
+  }
+
+  /** Each pair signs with the new shares before any node certifies the key; of two nodes the lower one leads. */
+  async #test(run: Run): Promise<void> {
+    const { key_id: keyId, epoch } = run.opening
+    const name: ShareName = { key_id: keyId, epoch, session: run.session }
+    const material = this.#store.shares.read(keyId, epoch, run.session)
+    if (!material) throw new Refusal('SESSION_ABORTED', 'The new share is not on disk')
+    run.subject.resolve({
+      kind: 'keygen', material,
+      passed: (partner) => { run.tested.get(partner)!.resolve() },
+    })
+    await Promise.all(this.#peers.nodes.map(async (node) => {
+      if (this.#config.node < node) await this.#tests.lead(name, node)
+      else await this.#within(run.tested.get(node)!.promise, node)
+    }))
+    this.#assertOpen(run)
+  }
+
+  /** A test that a peer leads must come in time. */
+  async #within(tested: Promise<void>, node: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(() => {
+        reject(new Refusal('PEER_UNAVAILABLE', `node ${node} did not test the new key`, { node }))
+      }, this.#config.timeouts_ms.keygen)
+    })
+    try {
+      await Promise.race([tested, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async #certify(run: Run, material: KeyMaterial, ready: KeyReady): Promise<CeremonyResult> {
     const own = signReady(this.#config.identity, ready)
+    run.isUnpromised = false
     const timeout = this.#config.timeouts_ms.keygen
-    await Promise.all(
-      this.#peers.nodes.map((node) => this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout }))
-    )
+    const binding: Binding = { ...NO_BINDING, session: run.session, round: READY_ROUND, key: ready.key_id, participants: [1, 2, 3] }
+    await Promise.all(this.#peers.nodes.map((node) => (
+      this.#peers.call(node, '/peer/ceremony/ready', { run: run.opening.run, signature: own }, { timeout, binding })
+    )))
     const bytes = readyBytes(ready)
     const others = await Promise.all(this.#config.peerList.map(async ({ node, identity }) => {
-      const signature = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as string
-      if (!verifyBytes(identity, bytes, signature)) throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
-      return { node, signature }
+      const heard = (await this.#mailbox.take(run.opening.run, READY_ROUND, node, timeout)) as { signature: string; session: string }
+      if (heard.session !== run.session) throw new Refusal('SESSION_ABORTED', `node ${node} speaks of another session`, { node })
+      if (!verifyBytes(identity, bytes, heard.signature)) {
+        throw new Refusal('SESSION_ABORTED', `node ${node} certified another key`, { node })
+      }
+      return { node, signature: heard.signature }
     }))
+    this.#assertOpen(run)
+    this.#assertFits(run.opening)
     const signatures = [{ node: this.#config.node, signature: own }, ...others].sort((a, b) => a.node - b.node)
     const result = { material, ready, signatures, session: run.session }
     this.onReady(result, run.opening.kind)
+    this.#end(run, new Refusal('SESSION_ABORTED', 'The run has ended'))
     return result
   }
 }
-

@@ -6,6 +6,7 @@ import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
+import type { Bans } from '../sessions/bans.ts'
 import type { Store } from '../store/index.ts'
 import { State, type KeyState, type NodeSignature } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
@@ -40,30 +41,33 @@ export class Keyring {
   readonly #environment: Environment
   readonly #log: Log
   readonly #ceremonies: Ceremonies
+  readonly #bans: Bans
   readonly identities: ReadonlyMap<number, import('node:crypto').KeyObject>
   readonly #public = new Map<string, CertifiedKey>()
   readonly #materials = new Map<string, KeyMaterial>()
   readonly #allocating = new Map<string, Promise<KeySet>>()
+  /** Keys of the pool that are being given to a workspace, and those that a peer refused: no other workspace is offered them. */
+  readonly #offered = new Set<string>()
   #generating: Promise<void> | null = null
   #stopped = false
   #retryAt = 0
 
-  constructor(parts: { config: Config; store: Store; peers: Peers; environment: Environment; log: Log; ceremonies: Ceremonies }) {
+  constructor(parts: {
+    config: Config; store: Store; peers: Peers; environment: Environment; log: Log; ceremonies: Ceremonies; bans: Bans
+  }) {
     this.#config = parts.config
     this.#store = parts.store
     this.#peers = parts.peers
     this.#environment = parts.environment
     this.#log = parts.log
     this.#ceremonies = parts.ceremonies
+    this.#bans = parts.bans
     this.identities = new Map([
       [this.#config.node, this.#config.identityPublic], ...this.#config.peerList.map((peer) => [peer.node, peer.identity] as const),
     ])
     this.#ceremonies.onReady = ({ ready, signatures, session }, kind) => {
-      if (kind === 'keygen') this.#addKey(ready, signatures)
-      else {
-        this.forget(ready.key_id, ready.epoch)
-        this.#store.append('prepared', { ...ready, signatures, session })
-      }
+      if (kind === 'keygen') this.#addKey(ready, signatures, session)
+      else this.#store.append('prepared', { ...ready, signatures, session })
     }
     this.#peers.handle('/peer/key/allocate', async (_node, body) => {
       const { workspace, curve } = nameSchema.parse(body)
@@ -71,8 +75,15 @@ export class Keyring {
     })
     this.#peers.handle('/peer/key/certify', async (_node, body) => {
       const { workspace, curve, key_id } = certifySchema.parse(body)
+      this.#assertNoBan()
+      this.#assertNotLost(key_id)
       await this.#learn(key_id)
       return { signature: this.#sign(workspace, curve, key_id) }
+    })
+    this.#peers.handle('/peer/key/allocatable', async (_node, body) => {
+      const { key_id } = z.strictObject({ key_id: z.string().max(64) }).parse(body)
+      this.#assertNoBan()
+      return { allocatable: !this.#store.state.isLost(key_id) }
     })
     this.#peers.handle('/peer/key/set', async (_node, body) => {
       this.#adopt(setSchema.parse(body))
@@ -90,9 +101,9 @@ export class Keyring {
     })
   }
 
-  #addKey(ready: KeyReady, signatures: NodeSignature[]): void {
+  #addKey(ready: KeyReady, signatures: NodeSignature[], session: string | null): void {
     if (this.#store.state.keys.has(ready.key_id)) return
-    this.#store.append('key', { ...ready, signatures })
+    this.#store.append('key', { ...ready, signatures, ...(session === null ? {} : { session }) })
     this.#log('info', 'a key is ready', { key: ready.key_id, curve: ready.curve })
   }
 
@@ -104,8 +115,8 @@ export class Keyring {
   /** A node that lost the last message of a key generation holds the share but not the certificates: it asks. */
   async #learn(keyId: string): Promise<void> {
     if (this.#store.state.keys.has(keyId)) return
-    const share = this.#store.shares.read(keyId, 0)
-    if (!share) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
+    const shares = this.#store.shares.of(keyId, 0)
+    if (shares.length === 0) throw new Refusal('KEY_CONFLICT', 'This node holds no share of that key')
     for (const node of this.#peers.nodes) {
       try {
         const answer = await this.#peers.call<{ known: boolean }>(
@@ -114,18 +125,10 @@ export class Keyring {
         if (!answer.known) continue
         const { known: _known, ...rest } = answer
         const { ready, signatures } = readySchema.parse(rest)
-        if (
-          ready.public_key !== hex(share.publicKey)
-            || ready.chain_code !== hex(share.chainCode)
-            || ready.epoch !== 0
-            || ready.key_id !== keyId
-            || ready.mode !== this.#config.mode
-            || ready.curve !== share.curve
-        ) {
-          continue
-        }
-        if (!isSignedByAll(readyBytes(ready), signatures, this.identities)) continue
-        this.#addKey(ready, signatures)
+        if (ready.key_id !== keyId || ready.epoch !== 0 || ready.mode !== this.#config.mode) continue
+        const share = shares.find(({ material }) => isOf(material, ready))
+        if (!share || !isSignedByAll(readyBytes(ready), signatures, this.identities)) continue
+        this.#addKey(ready, signatures, share.session)
         return
       } catch (error) {
         this.#log('warn', 'could not ask for a key', { peer: node, reason: reason(error) })
@@ -134,9 +137,26 @@ export class Keyring {
     throw new Refusal('KEY_NOT_READY', 'The key is not certified by all three nodes here')
   }
 
+  /** Keys that may be given to a workspace. */
   pool(curve: Curve): KeyState[] {
     const { shares, state } = this.#store
-    return [...state.keys.values()].filter((key) => key.curve === curve && key.workspace === null && shares.has(key.key_id, key.epoch))
+    return [...state.keys.values()].filter((key) => (
+      key.curve === curve && key.workspace === null && !state.isLost(key.key_id) && !this.#offered.has(key.key_id)
+        && shares.has(key.key_id, key.epoch, key.session)))
+  }
+
+  /** @throws Refusal BANNED */
+  #assertNoBan(): void {
+    const [node] = this.#bans.nodes
+    if (node === undefined) return
+    const advice = 'set up a new installation and move the funds (docs/production/replacing-a-banned-node.md)'
+    throw new Refusal('BANNED', `Node ${node} is banned here, so no workspace gets a key: ${advice}`, { node })
+  }
+
+  /** @throws Refusal BANNED */
+  #assertNotLost(keyId: string): void {
+    if (!this.#store.state.isLost(keyId)) return
+    throw new Refusal('BANNED', 'The key was made before a node was banned, so no workspace gets it. Use another workspace name')
   }
 
   poolSizes(): Record<Curve, number> {
@@ -145,7 +165,8 @@ export class Keyring {
 
   /** Makes keys until the pool is full; one at a time, led by one node. A failure is retried by the next call. */
   fill(): Promise<void> {
-    if (this.#config.node !== ALLOCATOR || this.#stopped || this.#store.state.restoring) return Promise.resolve()
+    const isAble = !this.#stopped && !this.#store.state.restoring && this.#bans.nodes.length === 0
+    if (this.#config.node !== ALLOCATOR || !isAble) return Promise.resolve()
     if (this.#environment.now() < this.#retryAt && !this.#generating) return Promise.resolve()
     this.#generating ??= (async () => {
       for (;;) {
@@ -162,10 +183,10 @@ export class Keyring {
     return this.#generating
   }
 
+  #newKeyId(curve: Curve): string { return `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}` }
+
   async #generate(curve: Curve): Promise<void> {
-    await this.#ceremonies.lead({
-      kind: 'keygen', curve, key_id: `${curve === 'secp256k1' ? 's' : 'e'}-${hex(this.#environment.random(12))}`, epoch: 0,
-    })
+    await this.#ceremonies.lead({ kind: 'keygen', curve, key_id: this.#newKeyId(curve), epoch: 0 })
   }
 
   #certificateOf(workspace: string, curve: Curve, key: KeyState, epoch: number): KeyCertificate {
@@ -215,6 +236,7 @@ export class Keyring {
   async key(workspace: string, curve: Curve): Promise<KeySet> {
     const known = this.setOf(workspace, curve)
     if (known) return known
+    this.#assertNoBan()
     if (this.#config.node === ALLOCATOR) return this.allocate(workspace, curve)
     const set = await this.#peers.call<KeySet>(
       ALLOCATOR, '/peer/key/allocate', { workspace, curve }, { timeout: this.#config.timeouts_ms.keygen }
@@ -241,17 +263,10 @@ export class Keyring {
   async #allocate(workspace: string, curve: Curve): Promise<KeySet> {
     const done = this.setOf(workspace, curve)
     if (done) return done
-    let keyId = this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
-    if (!keyId) {
-      if (this.pool(curve).length === 0) {
-        this.#retryAt = 0
-        await this.fill()
-      }
-      if (this.pool(curve).length === 0) await this.#generate(curve)
-      const key = this.pool(curve)[0]
-      if (!key) throw new Refusal('KEY_NOT_READY', 'No key is ready yet')
-      keyId = key.key_id
-    }
+    this.#assertNoBan()
+    const paired = this.#store.state.allocations.get(State.allocationKey(workspace, curve))?.key_id
+    if (paired !== undefined) this.#assertNotLost(paired)
+    const keyId = paired ?? await this.#offer(curve)
     const own = { node: this.#config.node, signature: this.#sign(workspace, curve, keyId) }
     const others = await Promise.all(this.#peers.nodes.map(async (node) => {
       const { signature } = await this.#peers.call<{ signature: string }>(
@@ -268,6 +283,50 @@ export class Keyring {
       }))
     )
     return set
+  }
+
+  /** A key that both peers would certify too: once a pairing is written down, it cannot be changed. */
+  async #offer(curve: Curve): Promise<string> {
+    if (this.pool(curve).length === 0) {
+      this.#retryAt = 0
+      await this.fill()
+    }
+    for (let key = this.pool(curve)[0]; key; key = this.pool(curve)[0]) {
+      if (await this.#reserve(key.key_id)) return key.key_id
+    }
+    const keyId = this.#newKeyId(curve)
+    // Reserved before it is made: it must not be offered to another workspace in the meantime.
+    if (await this.#reserve(keyId, () => this.#ceremonies.lead({ kind: 'keygen', curve, key_id: keyId, epoch: 0 }))) return keyId
+    throw new Refusal('KEY_NOT_READY', 'No key is ready yet')
+  }
+
+  /** @returns whether this node and both peers may give the key to a workspace. Without an answer, the key stays in the pool. */
+  async #reserve(keyId: string, make: () => Promise<unknown> = async () => {}): Promise<boolean> {
+    this.#offered.add(keyId)
+    try {
+      await make()
+      return this.#store.state.keys.has(keyId) && await this.#isAllocatable(keyId)
+    } catch (error) {
+      this.#offered.delete(keyId)
+      throw error
+    }
+  }
+
+  /** @throws Refusal BANNED where a node is banned at a peer, PEER_UNAVAILABLE */
+  async #isAllocatable(keyId: string): Promise<boolean> {
+    const answers = await Promise.all(this.#peers.nodes.map(async (node) => {
+      try {
+        const { allocatable } = await this.#peers.call<{ allocatable: unknown }>(
+          node, '/peer/key/allocatable', { key_id: keyId }, { timeout: this.#config.timeouts_ms.round }
+        )
+        return allocatable === true
+      } catch (error) {
+        // A node of an earlier version, during an upgrade.
+        if (error instanceof Refusal && error.code === 'NOT_FOUND') return true
+        throw error
+      }
+    }))
+    return answers.every(Boolean)
   }
 
   /** The workspace's key for judging and signing: only with all three certificates. */
@@ -298,19 +357,29 @@ export class Keyring {
     return key
   }
 
+  /** The epoch to sign with. As long as a peer may not have switched that is the one before, which each of the three still has. */
   epochOf(keyId: string): number {
     const key = this.#store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
-    return key.epoch
+    return key.previous?.epoch ?? key.epoch
   }
 
-  /** The sealed share of an epoch; it is opened in native memory only. */
+  /** Whether this node signs with an epoch. */
+  isUsable(keyId: string, epoch: number): boolean { return this.#store.state.sessionOf(keyId, epoch) !== undefined }
+
+  /** The sealed share of an epoch in use; it is opened in native memory only. @throws Refusal */
   material(keyId: string, epoch: number): KeyMaterial {
-    const name = `${keyId}/${epoch}`
+    const { state } = this.#store
+    const name = `${keyId}/${epoch}/${state.sessionOf(keyId, epoch) ?? ''}`
     let material = this.#materials.get(name)
     if (!material) {
-      const loaded = this.#store.shares.read(keyId, epoch)
+      const loaded = this.#store.shareOf(keyId, epoch)
       if (!loaded) throw new Refusal('KEY_NOT_READY', `This node holds no share of epoch ${epoch}`)
+      const key = state.keys.get(keyId)!
+      if (!isOf(loaded, key) || loaded.keyId !== keyId || loaded.epoch !== epoch || loaded.party !== this.#config.node) {
+        this.#log('alert', 'a share is not of the key that was certified', { key: keyId, epoch })
+        throw new Refusal('KEY_CONFLICT', 'The share of this node is not of the key that was certified')
+      }
       material = loaded
       if (this.#materials.size >= 256) this.#materials.clear()
       this.#materials.set(name, material)
@@ -318,6 +387,14 @@ export class Keyring {
     return material
   }
 
-  forget(keyId: string, epoch: number): void { this.#materials.delete(`${keyId}/${epoch}`) }
+  /** Drops what is kept of a key's shares in memory. */
+  forget(keyId: string): void {
+    for (const name of this.#materials.keys()) if (name.startsWith(`${keyId}/`)) this.#materials.delete(name)
+  }
+
   stop(): void { this.#stopped = true }
 }
+
+/** Whether a share is of a public key. */
+const isOf = (share: KeyMaterial, key: { curve: Curve; public_key: string; chain_code: string }): boolean => (
+  share.curve === key.curve && hex(share.publicKey) === key.public_key && hex(share.chainCode) === key.chain_code)

@@ -1,77 +1,69 @@
-import { ThresholdError, type Vault } from '@custody/threshold'
 import { z } from 'zod'
-import { fromHex, hex, sha256 } from '../canonical.ts'
 import type { Config } from '../config.ts'
-import type { Environment } from '../environment.ts'
-import { Refusal } from '../errors.ts'
+import { Refusal, shapeOfAnswer } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
-import { Batch, type RoundMessages } from '../sessions/batch.ts'
-import { verifyItems } from '../sessions/verify.ts'
 import type { Store } from '../store/index.ts'
-import { NO_BINDING, type Binding } from '../envelope.ts'
 import type { Peers } from '../transport/peers.ts'
-import type { Bans } from './bans.ts'
 import type { Ceremonies } from './ceremony.ts'
 import type { Keyring } from './keyring.ts'
+import { abandonRefusal, forgetRefusal, revertRefusal, switchRefusal, type Switched } from './refresh-rules.ts'
+import { shareNameSchema, type PairTests, type ShareName, type Subject } from './pair-tests.ts'
 
-const freshSchema = z.string().regex(/^[0-9a-f]{64}$/)
-const nameSchema = z.strictObject({ key_id: z.string().max(64), epoch: z.int().min(1), session: freshSchema })
+const nameSchema = shareNameSchema.extend({ epoch: z.int().min(1) })
 const pairSchema = nameSchema.extend({ partner: z.int().min(1).max(3) })
-const openSchema = nameSchema.extend({ fresh: freshSchema })
-const messagesSchema = z.strictObject({ messages: z.array(z.array(z.string()).max(4)).length(1) })
+const keySchema = z.strictObject({ key_id: z.string().max(64) })
+const switchedSchema = z.strictObject({ epoch: z.int(), session: z.string().nullable() })
 const commandSchema = z.strictObject({ key_ids: z.array(z.string().max(64)).optional(), workspace: z.string().max(128).optional() })
-type Name = z.infer<typeof nameSchema>
 
 interface Parts {
   config: Config
-  environment: Environment
   store: Store
   peers: Peers
   keyring: Keyring
-  vault: Vault
   log: Log
-  bans: Bans
   ceremonies: Ceremonies
+  tests: PairTests
 }
-const toText = (messages: RoundMessages): string[][] => messages.map((list) => list.map((each) => Buffer.from(each).toString('base64')))
-const fromText = (messages: readonly (readonly string[])[]): RoundMessages =>
-  messages.map((list) => list.map((each) => Buffer.from(each, 'base64')))
-
-interface Test { name: Name; partner: number; batch: Batch; next: Promise<RoundMessages>; round: number; timer: NodeJS.Timeout }
 
 /**
- * New shares of the same key, in phases: all three make and certify the new epoch (the old one stays in use), each of
- * the three pairs signs a test with it, all three switch, and only then the old shares go. A failure before the switch
- * leaves the old epoch in use; one during it leaves both usable.
+ * New shares of the same key, in phases: all three make and certify the shares of the next epoch, each of the three pairs signs a
+ * test with them, all three switch, and each wipes its old share once both peers have told it that they have switched. Until then
+ * both sign. `refresh-rules.ts` says why.
  */
 export class Refresher {
   readonly #parts: Parts
-  readonly #tests = new Map<string, Test>()
   #running = false
+  #isForgetting = false
 
   constructor(parts: Parts) {
     this.#parts = parts
-    const { peers } = parts
+    const { peers, tests } = parts
+    tests.serve((name) => this.#subjectOf(name))
     peers.handle('/peer/refresh/pair', async (_node, body) => {
       const { partner, ...name } = pairSchema.parse(body)
-      await this.#test(name, partner)
+      this.#assertPrepared(name)
+      await tests.lead(name, partner)
       return {}
     })
-    peers.handle('/peer/refresh/open', async (node, body) => this.#opened(node, openSchema.parse(body)))
-    peers.handle(
-      '/peer/refresh/round',
-      async (node, body, header) => this.#round(node, header.session, header.round, messagesSchema.parse(body).messages)
-    )
     peers.handle('/peer/refresh/commit', async (_node, body) => {
       this.#commit(nameSchema.parse(body))
       return {}
     })
     peers.handle('/peer/refresh/state', async (_node, body) => {
-      const { key_id } = z.strictObject({ key_id: z.string().max(64) }).parse(body)
-      return { epoch: parts.store.state.keys.get(key_id)?.epoch ?? null }
+      const key = parts.store.state.keys.get(keySchema.parse(body).key_id)
+      if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+      return { epoch: key.epoch, session: key.session } satisfies Switched
     })
     peers.handle('/peer/refresh/forget', async (_node, body) => {
-      this.#forget(nameSchema.parse(body))
+      if (!await this.#forget(nameSchema.parse(body))) throw new Refusal('KEY_CONFLICT', 'Not every node has switched')
+      return {}
+    })
+    peers.handle('/peer/refresh/abandon', async (_node, body) => {
+      this.#abandon(nameSchema.parse(body))
+      return {}
+    })
+    peers.handle('/peer/refresh/settle', async (_node, body) => {
+      await this.#settle(keySchema.parse(body).key_id)
       return {}
     })
   }
@@ -107,186 +99,145 @@ export class Refresher {
   }
 
   async #refresh(keyId: string): Promise<number> {
-    const { store, ceremonies, peers, config, log } = this.#parts
+    const { store, ceremonies, peers, config, log, tests } = this.#parts
     const key = store.state.keys.get(keyId)
     if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
     await this.#settle(keyId)
-    const { session } = await ceremonies.lead({ kind: 'refresh', curve: key.curve, key_id: keyId, epoch: key.epoch })
-    const name: Name = { key_id: keyId, epoch: key.epoch + 1, session }
+    const { epoch } = store.state.keys.get(keyId)!
+    const { session } = await ceremonies.lead({ kind: 'refresh', curve: key.curve, key_id: keyId, epoch })
+    const name: ShareName = { key_id: keyId, epoch: epoch + 1, session }
     const [first, second] = peers.nodes as [number, number]
-    await this.#test(name, first)
-    await this.#test(name, second)
+    await tests.lead(name, first)
+    await tests.lead(name, second)
     const timeout = config.timeouts_ms.keygen
     await peers.call(first, '/peer/refresh/pair', { ...name, partner: second }, { timeout })
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/commit', name, { timeout })))
     this.#commit(name)
-    // All three have switched: the old shares can go.
+    // All three have switched: the old shares can go. Whoever is not reached now asks the others later.
     await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
-    this.#forget(name)
+    await this.#forget(name)
     log('info', 'a key was refreshed', { key: keyId, epoch: name.epoch })
     return name.epoch
   }
 
-  /** An earlier refresh may have ended between the switches of two nodes: whoever tested the new epoch follows. */
-  async #settle(keyId: string): Promise<void> {
-    const { store, peers, config } = this.#parts
-    const key = store.state.keys.get(keyId)!
-    const prepared = store.state.prepared.get(keyId)
-    if (!prepared) return
-    const timeout = config.timeouts_ms.round
-    const name: Name = { key_id: keyId, epoch: prepared.epoch, session: prepared.session }
-    const epochs = await Promise.all(
-      peers.nodes.map(
-        async (node) => z.strictObject({ epoch: z.int().nullable() }).parse(
-          await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout })
-        ).epoch
-      )
-    )
-    if (key.epoch !== prepared.epoch && !epochs.includes(prepared.epoch)) return
-    this.#commit(name)
-    for (const [at, node] of peers.nodes.entries()) {
-      if (epochs[at] !== name.epoch) await peers.call(node, '/peer/refresh/commit', name, { timeout })
+  /** Wipes old shares where both peers have switched since. For housekeeping: nothing depends on when it runs. */
+  async forgetOld(): Promise<void> {
+    const { store, log } = this.#parts
+    if (this.#isForgetting) return
+    this.#isForgetting = true
+    for (const { key_id: keyId, epoch, session, previous } of store.state.keys.values()) {
+      if (!previous || session === null) continue
+      try {
+        await this.#forget({ key_id: keyId, epoch, session })
+      } catch (error) {
+        log('warn', 'an old share could not be wiped yet', { key: keyId, reason: reason(error) })
+      }
     }
-    if (!store.shares.has(keyId, name.epoch - 1)) return
-    await Promise.all(peers.nodes.map((node) => peers.call(node, '/peer/refresh/forget', name, { timeout })))
-    this.#forget(name)
+    this.#isForgetting = false
   }
 
-  #prepared(name: Name): { tested: Set<number> } {
+  /** What both peers have switched to, each asked directly. @throws Refusal PEER_UNAVAILABLE */
+  #told(keyId: string): Promise<Switched[]> {
+    const { peers, config } = this.#parts
+    return Promise.all(peers.nodes.map(async (node) => shapeOfAnswer(
+      switchedSchema, await peers.call(node, '/peer/refresh/state', { key_id: keyId }, { timeout: config.timeouts_ms.round }), node
+    )))
+  }
+
+  /** Ends what an earlier refresh left open, here and at the peers, so that another can begin. @throws Refusal */
+  async #settle(keyId: string): Promise<void> {
+    const { store, peers, config } = this.#parts
+    const key = store.state.keys.get(keyId)
+    if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
+    const prepared = store.state.prepared.get(keyId)
+    const told = await this.#told(keyId)
+    // The refresh ended between the switches of two nodes: this one follows.
+    const isFollowed = prepared && prepared.epoch > key.epoch && told.some((peer) => peer.session === prepared.session)
+    if (isFollowed) this.#commit({ key_id: keyId, epoch: prepared.epoch, session: prepared.session })
+    const now = store.state.keys.get(keyId)!
+    if (now.previous && now.session !== null) {
+      await this.#end({ key_id: keyId, epoch: now.epoch, session: now.session })
+      return
+    }
+    for (const [at, node] of peers.nodes.entries()) {
+      if (told[at]!.epoch > now.epoch) {
+        await peers.call(node, '/peer/refresh/settle', { key_id: keyId }, { timeout: config.timeouts_ms.keygen })
+      }
+    }
+  }
+
+  /** Takes the peers along to what this node has switched to; or goes back, once both have promised not to switch. */
+  async #end(name: ShareName): Promise<void> {
+    const { store, peers, config, keyring, log } = this.#parts
+    const timeout = config.timeouts_ms.round
+    const toAll = (call: string) => Promise.allSettled(peers.nodes.map((node) => peers.call(node, call, name, { timeout })))
+    await toAll('/peer/refresh/commit')
+    if (await this.#forget(name)) {
+      await toAll('/peer/refresh/forget')
+      return
+    }
+    const abandoned = await toAll('/peer/refresh/abandon')
+    if (abandoned.some(({ status }) => status === 'rejected')) {
+      throw new Refusal(
+        'KEY_CONFLICT', 'An earlier refresh of this key has not ended: not every node has switched, nor has every other abandoned it'
+      )
+    }
+    const refusal = revertRefusal(store.state, name)
+    if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
+    store.append('reverted', name)
+    keyring.forget(name.key_id)
+    log('warn', 'a refresh that the other nodes abandoned was taken back', { key: name.key_id, epoch: name.epoch })
+  }
+
+  #commit(name: ShareName): void {
+    const { store, peers } = this.#parts
+    const refusal = switchRefusal(store.state, name, peers.nodes)
+    if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
+    if (store.state.keys.get(name.key_id)!.epoch < name.epoch) store.append('refreshed', name)
+  }
+
+  /** Whether the share before was wiped, or had been. @throws Refusal where this node has not switched, or a peer does not answer */
+  async #forget(name: ShareName): Promise<boolean> {
+    const { store, keyring } = this.#parts
+    const key = store.state.keys.get(name.key_id)
+    if (key?.session === name.session && !key.previous) return true
+    const refusal = forgetRefusal(store.state, name, [])
+    if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
+    if (forgetRefusal(store.state, name, await this.#told(name.key_id)) !== null) return false
+    // A node that is killed here ends it at its next start.
+    store.append('forgotten', { key_id: name.key_id, epoch: name.epoch - 1 })
+    store.wipeUnused()
+    keyring.forget(name.key_id)
+    return true
+  }
+
+  #abandon(name: ShareName): void {
+    const { store } = this.#parts
+    const refusal = abandonRefusal(store.state, name)
+    if (refusal !== null) throw new Refusal('KEY_CONFLICT', refusal)
+    if (store.state.prepared.get(name.key_id)?.session === name.session) store.append('abandoned', name)
+  }
+
+  #assertPrepared(name: ShareName): void {
     const prepared = this.#parts.store.state.prepared.get(name.key_id)
     if (prepared?.session !== name.session || prepared.epoch !== name.epoch) {
       throw new Refusal('KEY_CONFLICT', 'That refresh is not prepared here')
     }
-    return prepared
   }
 
-  #commit(name: Name): void {
-    const { store, peers } = this.#parts
-    const prepared = this.#prepared(name)
-    for (const node of peers.nodes) {
-      if (!prepared.tested.has(node)) throw new Refusal('KEY_CONFLICT', `The new shares were not tested with node ${node}`)
-    }
-    if (store.state.keys.get(name.key_id)!.epoch < name.epoch) {
-      store.append('refreshed', { key_id: name.key_id, epoch: name.epoch, session: name.session })
-    }
-  }
-
-  #forget(name: Name): void {
-    const { store, keyring } = this.#parts
-    this.#prepared(name)
-    if (store.state.keys.get(name.key_id)!.epoch !== name.epoch) throw new Refusal('KEY_CONFLICT', 'This node has not switched')
-    // First the entry, so that a node that is killed here ends it at its next start.
-    store.append('forgotten', { key_id: name.key_id, epoch: name.epoch - 1 })
-    store.shares.delete(name.key_id, name.epoch - 1)
-    keyring.forget(name.key_id, name.epoch - 1)
-  }
-
-  /** A constant that each node computes by itself, so that no test can be made to sign anything else. */
-  #item(name: Name): { path: number[]; publicKey: Uint8Array; message: Uint8Array } {
-    const key = this.#parts.store.state.keys.get(name.key_id)
-    if (!key) throw new Refusal('KEY_NOT_READY', 'No such key')
-    return {
-      path: [], publicKey: fromHex(key.public_key),
-      message: new Uint8Array(sha256('custody/refresh-test/v1\n', JSON.stringify([name.key_id, name.epoch]))),
-    }
-  }
-
-  #batch(name: Name, partner: number, fresh: readonly [string, string]): { batch: Batch; id: string; binding: (round: number) => Binding } {
-    const { config, keyring, vault, store } = this.#parts
-    const participants: [number, number] = config.node < partner ? [config.node, partner] : [partner, config.node]
-    const item = this.#item(name)
-    const sessionId = sha256('custody/refresh-test-session/v1\n', JSON.stringify([name, participants, fresh]))
-    const id = hex(sessionId)
-    if (store.state.sessions.has(id)) throw new Refusal('SESSION_ABORTED', 'The session id was used before')
-    store.append('session', { kind: 'refresh-test', key_id: name.key_id, sessions: [id] })
-    const batch = new Batch({
-      vault, key: keyring.material(name.key_id, name.epoch), items: [item], sessionIds: [sessionId], participants, partner,
-    })
-    return {
-      batch, id, binding: (round) => ({ ...NO_BINDING, session: id, round, key: name.key_id, digest: hex(item.message), participants }),
-    }
-  }
-
-  async #test(name: Name, partner: number): Promise<void> {
-    const { environment, peers, config, bans } = this.#parts
-    this.#prepared(name)
-    bans.assertNot(partner)
-    const timeout = config.timeouts_ms.round
-    const fresh = hex(environment.random(32))
-    const opened = z.strictObject({ fresh: freshSchema }).parse(
-      await peers.call(partner, '/peer/refresh/open', { ...name, fresh }, { timeout })
-    )
-    const { batch, binding } = this.#batch(name, partner, [fresh, opened.fresh])
-    try {
-      let messages = await batch.step(null)
-      for (let round = 1; !batch.results; round++) {
-        const heard = messagesSchema.parse(await peers.call(partner, '/peer/refresh/round', { messages: toText(messages) }, {
-          timeout, binding: binding(round),
-        }))
-        messages = await batch.step(fromText(heard.messages))
-      }
-      // The partner ends on its own: one more call hears that it did.
-      await peers.call(partner, '/peer/refresh/round', { messages: [[]] }, { timeout, binding: binding(0) })
-      this.#passed(name, partner, batch)
-    } catch (error) {
-      batch.abort()
-      bans.consider(error)
-      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The test with node ${partner} ended: ${error.code}`)
-      throw error
-    }
-  }
-
-  async #opened(node: number, { fresh, ...name }: Name & { fresh: string }): Promise<{ fresh: string }> {
-    const { bans, environment, config, ceremonies } = this.#parts
+  /** The prepared shares of a refresh, once the run that makes them has ended here too. */
+  async #subjectOf(name: ShareName): Promise<Subject | null> {
+    const { store, ceremonies } = this.#parts
+    if (name.epoch === 0) return null
     await ceremonies.ended(name.key_id)
-    bans.assertNot(node)
-    this.#prepared(name)
-    if (this.#tests.size >= 8) throw new Refusal('TOO_BUSY', 'Too many tests are open')
-    const mine = hex(environment.random(32))
-    const { batch, id } = this.#batch(name, node, [fresh, mine])
-    const next = batch.step(null)
-    next.catch(() => {})
-    this.#tests.set(id, {
-      name, partner: node, batch, next, round: 0, timer: setTimeout(() => { this.#close(id) }, config.timeouts_ms.keygen),
-    })
-    return { fresh: mine }
-  }
-
-  async #round(node: number, session: string, round: number, messages: string[][]): Promise<unknown> {
-    const test = this.#tests.get(session)
-    if (!test || test.partner !== node) throw new Refusal('SESSION_ABORTED', 'No such test is open')
-    try {
-      const mine = await test.next
-      if (round === 0) {
-        if (!test.batch.results) throw new Refusal('SESSION_ABORTED', 'The test has not ended')
-        this.#passed(test.name, node, test.batch)
-        this.#close(session)
-        return { messages: [[]] }
-      }
-      if (round !== ++test.round) throw new Refusal('SESSION_ABORTED', 'A message of another round')
-      test.next = test.batch.step(fromText(messages))
-      test.next.catch(() => {})
-      return { messages: toText(mine) }
-    } catch (error) {
-      this.#parts.bans.consider(error)
-      this.#close(session)
-      if (error instanceof ThresholdError) throw new Refusal('SESSION_ABORTED', `The test ended: ${error.code}`)
-      throw error
+    this.#assertPrepared(name)
+    // Each test is a chance to try a bit of the new shares: there is none once they are in use.
+    if (store.state.keys.get(name.key_id)?.session === name.session) throw new Refusal('KEY_CONFLICT', 'Those shares are in use here')
+    const material = store.shares.read(name.key_id, name.epoch, name.session)
+    if (!material) return null
+    return {
+      kind: 'refresh', material,
+      passed: (partner) => { store.append('tested', { ...name, partner }) },
     }
-  }
-
-  #passed(name: Name, partner: number, batch: Batch): void {
-    const { store } = this.#parts
-    verifyItems(store.state.keys.get(name.key_id)!.curve, [this.#item(name)], batch.results!)
-    store.append('tested', { key_id: name.key_id, epoch: name.epoch, session: name.session, partner })
-  }
-
-  #close(session: string): void {
-    const test = this.#tests.get(session)
-    if (!test) return
-    clearTimeout(test.timer)
-    test.batch.abort()
-    this.#tests.delete(session)
   }
 }
-

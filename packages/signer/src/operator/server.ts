@@ -7,6 +7,7 @@ import { createServer } from '../http.ts'
 import { reason } from '../log.ts'
 import { answer, parseBody, readText } from '../transport/body.ts'
 import type { Parts } from '../parts.ts'
+import { ban, bans } from './bans.ts'
 import { enrol, enrolment, revoke, told } from './enrol.ts'
 import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
@@ -20,7 +21,8 @@ const commands: Record<string, Command> = {
   revoke,
   drain,
   'tank-stake': tankStake,
-  bans: ({ store }) => ({ bans: [...store.state.bans].map(([node, ban]) => ({ node, ...ban })) }),
+  ban,
+  bans,
   backup: (parts, body) => parts.backups.backup(body),
   restore: (parts, body) => parts.backups.restore(body),
   'recover-open': (parts, body) => parts.backups.open(body),

@@ -1,6 +1,7 @@
 import { startSign, ThresholdError, type InMessage, type KeyMaterial, type Session, type SignResult, type Vault } from '@custody/threshold'
 import type { SigningItem } from '@custody/chains'
 import { Refusal } from '../errors.ts'
+import type { Bans } from './bans.ts'
 
 /** A proven cheat where one of several errors is that. */
 export const gravest = (errors: readonly unknown[]): unknown =>
@@ -12,17 +13,24 @@ export const isSilent = (messages: RoundMessages): boolean => messages.every((li
 
 /**
  * One side's sessions of some inputs, stepped together. Messages of a round are one list per item. Whoever takes the results
- * verifies them (threshold rule 12): `finish` of what is signed for a chain, `verifyItems` of a refresh's test.
+ * verifies them (threshold rule 12): `finish` of what is signed for a chain, `verifyItems` of a test signature.
+ *
+ * A ban of the partner ends it at once, and nothing leaves it from then on.
  */
 export const BATCH_ITEMS_MAX = 8
 
 export class Batch {
   readonly #sessions: Session<SignResult>[]
   readonly #partner: number
+  readonly #bans: Bans
+  readonly #release: () => void
+  readonly #isChecked: boolean
   results: SignResult[] | null = null
 
+  /** @throws Refusal BANNED */
   constructor(o: {
     vault: Vault
+    bans: Bans
     key: KeyMaterial
     items: readonly SigningItem[]
     sessionIds: readonly Uint8Array[]
@@ -30,22 +38,42 @@ export class Batch {
     partner: number
   }) {
     this.#partner = o.partner
+    this.#bans = o.bans
+    this.#isChecked = o.key.curve === 'secp256k1'
+    o.bans.assertNot(o.partner)
     this.#sessions = o.items.map((item, at) => startSign({
       vault: o.vault, key: o.key, sessionId: new Uint8Array(o.sessionIds[at]!), participants: o.participants, path: [...item.path],
       message: item.message, isVerifiedByCaller: true,
     }))
+    this.#release = o.bans.endsWith(o.partner, () => { this.abort() })
   }
 
-  /** @param inbox the partner's messages of one round; null at the start */
+  /**
+   * @param inbox the partner's messages of one round; null at the start
+   * @throws Refusal BANNED, ThresholdError
+   */
   async step(inbox: RoundMessages | null): Promise<RoundMessages> {
     if (inbox && inbox.length !== this.#sessions.length) {
       throw new Refusal('SESSION_ABORTED', 'Another number of items', { node: this.#partner })
     }
-    const settled = await Promise.allSettled(
-      this.#sessions.map((session, at) => session.step(
-        (inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload }))
-      ))
-    )
+    // Only what a partner of a secp256k1 key said is checked against a secret that lasts.
+    if (inbox && this.#isChecked) return this.#bans.check(this.#partner, () => this.#step(inbox))
+    this.#bans.assertNot(this.#partner)
+    const said = await this.#step(inbox)
+    this.#bans.assertNot(this.#partner)
+    return said
+  }
+
+  async #step(inbox: RoundMessages | null): Promise<RoundMessages> {
+    const settled = await Promise.allSettled(this.#sessions.map(async (session, at) => {
+      try {
+        return await session.step((inbox?.[at] ?? []).map((payload): InMessage => ({ from: this.#partner, payload })))
+      } catch (error) {
+        // Before the other items have ended: their outcomes are as good as a cheater's.
+        this.#bans.consider(error)
+        throw error
+      }
+    }))
     const errors = settled.flatMap((each) => (each.status === 'rejected' ? [each.reason as unknown] : []))
     // All of them are looked at: a proven cheat in one item must not hide behind garbage in another.
     if (errors.length > 0) throw gravest(errors)
@@ -54,11 +82,15 @@ export class Batch {
     if (finished.length > 0) {
       if (finished.length !== steps.length) throw new Refusal('SESSION_ABORTED', 'The items are at different rounds')
       this.results = finished.map((step) => step.result)
+      this.#release()
     }
     return steps.map((step) => step.messages
       .filter((message) => message.to === 0 || message.to === this.#partner)
       .map((message) => message.payload))
   }
 
-  abort(): void { for (const session of this.#sessions) session.abort() }
+  abort(): void {
+    this.#release()
+    for (const session of this.#sessions) session.abort()
+  }
 }

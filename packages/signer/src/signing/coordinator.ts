@@ -5,7 +5,6 @@ import { hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import type { Environment } from '../environment.ts'
 import { onceEntered, Refusal, shapeOfAnswer } from '../errors.ts'
-import type { Bans } from '../keys/bans.ts'
 import type { Keyring } from '../keys/keyring.ts'
 import { reason, type Log } from '../log.ts'
 import type { Judge } from '../policy/judge.ts'
@@ -14,10 +13,12 @@ import type { Store } from '../store/index.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
 import type { Binding } from '../envelope.ts'
+import type { Bans } from '../sessions/bans.ts'
 import { Batch, BATCH_ITEMS_MAX, isSilent, type RoundMessages } from '../sessions/batch.ts'
 import { lengthsSchema, roundsOf, withRounds } from './rounds.ts'
 import { bindingOf, finish, fromWire, itemsOf, sessionIds, split, toWire, unsignedOf, type WireSignature } from './items.ts'
 import type { CatchUp } from './catch-up.ts'
+import { inputsOf, sizeOf, type Slots } from './slots.ts'
 
 const wireSchema = z.array(z.strictObject({
   signature: z.string().regex(/^[0-9a-f]{128}$/), recovery_id: z.int().min(0).max(3).nullable(),
@@ -41,6 +42,7 @@ export interface SigningParts {
   peers: Peers
   bans: Bans
   catchUp: CatchUp
+  slots: Slots
   log: Log
 }
 
@@ -51,8 +53,6 @@ export class Coordinator {
   readonly #parts: SigningParts
   /** Steps under way here: another transaction of the same step waits for the outcome. */
   readonly #busy = new Map<string, { hash: string; count: number }>()
-  #running = 0
-  static readonly runningMax = 256
 
   constructor(parts: SigningParts) { this.#parts = parts }
 
@@ -60,21 +60,21 @@ export class Coordinator {
 
   /** Signs several payments of one account in one session: all of them or none. */
   async signAll(orders: readonly Order[], partner: number): Promise<SignAnswer[]> {
-    const { judge, config, bans } = this.#parts
+    const { judge, config, bans, slots } = this.#parts
     if (partner === config.node || !config.peerList.some((peer) => peer.node === partner)) {
       throw new Refusal('BAD_ORDER', 'partner must name another node')
     }
     bans.assertNot(partner)
-    if (this.#running >= Coordinator.runningMax) throw new Refusal('TOO_BUSY', 'Too many signatures are under way')
-    this.#running++
+    const slot = slots.reserve(partner)
     try {
+      slot.widen(inputsOf(orders), sizeOf(orders))
       const verdicts = await judge.judgeAll(orders)
       await this.#parts.catchUp.prepare(verdicts[0]!)
       const known = judge.assertAllAllowed(verdicts)
       if (known.every((step) => step?.signed)) return verdicts.map((verdict, at) => this.#recorded(verdict, known[at]!))
       return await this.#exclusively(verdicts, () => this.#run(verdicts, partner))
     } finally {
-      this.#running--
+      slot.release()
     }
   }
 
@@ -144,6 +144,9 @@ export class Coordinator {
     )
     const session = hex(ids[0]!)
     if (ids.some((id) => store.state.sessions.has(hex(id)))) throw new Refusal('SESSION_ABORTED', 'A session id was used before')
+    if (!keyring.isUsable(keyId, opened.epoch)) {
+      throw new Refusal('SESSION_ABORTED', `Node ${partner} names the epoch ${opened.epoch}, which is not in use here`, { node: partner })
+    }
     const key = keyring.material(keyId, opened.epoch)
     const sessions = split(verdicts, ids.map(hex))
     const steps = judge.admitAll(verdicts, sessions.map((each) => ({ sessions: each, partner, peer_head: peers.headOf(partner) })))
@@ -151,7 +154,9 @@ export class Coordinator {
     const deadline = environment.now() + config.timeouts_ms.sign
     for (let batch = 0; batch * BATCH_ITEMS_MAX < items.length; batch++) {
       const [from, to] = [batch * BATCH_ITEMS_MAX, (batch + 1) * BATCH_ITEMS_MAX]
-      const run = new Batch({ vault, key, items: items.slice(from, to), sessionIds: ids.slice(from, to), participants, partner })
+      const run = new Batch({
+        vault, bans, key, items: items.slice(from, to), sessionIds: ids.slice(from, to), participants, partner,
+      })
       let round = 0
       const say = async (rounds: readonly RoundMessages[]): Promise<RoundMessages[]> => {
         const answer = await peers.exchange(partner, '/peer/sign/round', withRounds({ batch }, rounds), {

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { hex } from '../canonical.ts'
 import { onceEntered, Refusal } from '../errors.ts'
 import { reason } from '../log.ts'
-import { orderSchema, type Verdict } from '../policy/order.ts'
+import { orderSchema, type Order, type Verdict } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
 import type { StepEntry } from '../store/state.ts'
 import type { Binding, Header } from '../envelope.ts'
@@ -12,6 +12,7 @@ import { Batch, BATCH_ITEMS_MAX, type RoundMessages } from '../sessions/batch.ts
 import { roundSchema, type SigningParts } from './coordinator.ts'
 import { roundsOf, withRounds } from './rounds.ts'
 import { bindingOf, finish, itemsOf, sessionIds, split, toWire, unsignedOf } from './items.ts'
+import { inputsOf, sizeOf, type Slot } from './slots.ts'
 
 const freshSchema = { fresh: z.string().regex(/^[0-9a-f]{64}$/), epoch: z.int().min(0) }
 const openSchema = z.union([
@@ -36,6 +37,9 @@ interface Open {
   isBusy: boolean
   signatures: SignatureBytes[]
   timer: NodeJS.Timeout
+  slot: Slot
+  /** Takes back that a ban of the partner ends it. */
+  release: () => void
 }
 
 /** Whether a message is about this key, these paths and digests, and these two nodes. */
@@ -48,8 +52,6 @@ const isOf = (header: Header, binding: Binding): boolean => (
 export class Participant {
   readonly #parts: SigningParts
   readonly #open = new Map<string, Open>()
-  /** Per partner: a hostile one cannot shut the other out. */
-  static readonly sessionsMax = 128
 
   constructor(parts: SigningParts) {
     this.#parts = parts
@@ -63,15 +65,28 @@ export class Participant {
   }
 
   async #opened(partner: number, body: unknown, header: Header): Promise<unknown> {
-    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } = this.#parts
+    const { bans, slots } = this.#parts
     bans.assertNot(partner)
-    if ([...this.#open.values()].filter((open) => open.partner === partner).length >= Participant.sessionsMax) {
-      throw new Refusal('TOO_BUSY', 'Too many sessions are open')
-    }
     const parsed = openSchema.safeParse(body)
     if (!parsed.success) throw new Refusal('BAD_ORDER', 'The order has another shape')
-    const { fresh: theirs, epoch } = parsed.data
-    const verdicts = await judge.judgeAll('order' in parsed.data ? [parsed.data.order] : parsed.data.orders)
+    const orders = 'order' in parsed.data ? [parsed.data.order] : parsed.data.orders
+    // Before anything is awaited: whoever asks many times at once finds as little room as one after the other.
+    const slot = slots.reserve(partner)
+    try {
+      slot.widen(inputsOf(orders), sizeOf(orders))
+      return await this.#begun(partner, orders, parsed.data, header, slot)
+    } catch (error) {
+      slot.release()
+      throw error
+    }
+  }
+
+  /** @param slot released by the session that is opened with it, and by the caller where none is */
+  async #begun(
+    partner: number, orders: readonly Order[], { fresh: theirs, epoch }: { fresh: string; epoch: number }, header: Header, slot: Slot,
+  ): Promise<unknown> {
+    const { judge, config, store, registry, keyring, environment, bans, peers, catchUp } = this.#parts
+    const verdicts = await judge.judgeAll(orders)
     const [{ key: { key_id: keyId } }] = verdicts as [Verdict]
     await catchUp.prepare(verdicts[0]!)
     const items = itemsOf(registry, verdicts)
@@ -80,7 +95,9 @@ export class Participant {
     if (!isOf(header, binding)) throw new Refusal('SESSION_ABORTED', 'The envelope speaks of another digest')
     const known = judge.assertAllAllowed(verdicts)
     const recorded = known.flatMap((step) => (step?.signed ? [step.signed.height] : []))
+    bans.assertNot(partner)
     if (recorded.length === verdicts.length) {
+      slot.release()
       return { recorded: recorded.flatMap((height) => store.record.readAs(height, 'signed').body.signatures) }
     }
     const mine = hex(environment.random(32))
@@ -97,29 +114,30 @@ export class Participant {
       verdicts, items, ids, participants, epoch: agreed, steps, partner, binding, batch: -1, run: null, round: 0,
       first: Promise.resolve([]), isBusy: false, signatures: [],
       timer: setTimeout(() => { this.#close(session) }, config.timeouts_ms.sign),
+      slot, release: bans.endsWith(partner, () => { this.#close(session) }),
     }
     this.#open.set(session, open)
-    this.#begin(open)
     try {
+      this.#begin(open)
       return withRounds({ fresh: mine, epoch: agreed }, await this.#toldFirst(open))
     } catch (error) {
       throw onceEntered(this.#ended(session, error))
     }
   }
 
-  /** The epoch both can sign with: the coordinator's where this node has it, else this node's, which the other may have prepared. */
+  /** The epoch both can sign with: the coordinator's where this node has it, else this node's, to which the other has switched. */
   #epoch(keyId: string, theirs: number): number {
-    const { keyring, store } = this.#parts
-    return store.shares.has(keyId, theirs) ? theirs : keyring.epochOf(keyId)
+    const { keyring } = this.#parts
+    return keyring.isUsable(keyId, theirs) ? theirs : keyring.epochOf(keyId)
   }
 
   #begin(open: Open): void {
-    const { vault, keyring } = this.#parts
+    const { vault, keyring, bans } = this.#parts
     open.batch++
     open.round = 0
     const [from, to] = [open.batch * BATCH_ITEMS_MAX, (open.batch + 1) * BATCH_ITEMS_MAX]
     open.run = new Batch({
-      vault, key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch), items: open.items.slice(from, to),
+      vault, bans, key: keyring.material(open.verdicts[0]!.key.key_id, open.epoch), items: open.items.slice(from, to),
       sessionIds: open.ids.slice(from, to), participants: open.participants, partner: open.partner,
     })
     open.first = open.run.step(null).then((messages) => [messages])
@@ -135,6 +153,7 @@ export class Participant {
   /** Takes what the partner can say by now, and says what this side can say then. */
   async #round(partner: number, body: unknown, header: Header, bytes: Buffer): Promise<unknown> {
     const { session } = header
+    this.#parts.bans.assertNot(partner)
     const open = this.#open.get(session)
     if (!open || open.partner !== partner) throw new Refusal('SESSION_ABORTED', 'No such session is open')
     try {
@@ -195,7 +214,9 @@ export class Participant {
     const open = this.#open.get(session)
     if (!open) return
     clearTimeout(open.timer)
-    open.run?.abort()
     this.#open.delete(session)
+    open.release()
+    open.run?.abort()
+    open.slot.release()
   }
 }

@@ -1,3 +1,4 @@
+import type { KeyMaterial } from '@custody/threshold'
 import { PeerHeads } from './heads.ts'
 import { RecordError } from './entries/error.ts'
 import { entryOf, type Body, type Entry, type Kind, type NewEntry } from './entries/index.ts'
@@ -21,16 +22,50 @@ export class Store {
   constructor(path: string, now: () => number) {
     this.record = new RecordStore(path, now)
     this.heads = new PeerHeads(this.record.database)
-    const forgotten: { key_id: string; epoch: number }[] = []
-    this.record.replay((entry) => {
-      this.#apply(entry)
-      if (entry.kind === 'forgotten') forgotten.push(entry.body)
-    })
+    this.record.replay((entry) => { this.#apply(entry) })
     // Only now: the record has been read to its end, and is known to be whole and this node's own.
     this.shares = new Shares(sharesFolder(path))
     this.shares.adopt(this.record.database)
-    // A node that was killed between the entry and the file ends here what it had begun.
-    for (const { key_id: keyId, epoch } of forgotten) this.shares.delete(keyId, epoch)
+    // Also what a node that was killed had begun to forget, and what it was never told to forget.
+    this.wipeUnused()
+  }
+
+  /**
+   * Wipes the shares that no longer sign: of epochs that are forgotten, and what runs that came to nothing left at the current one.
+   * What is above stays until the next refresh begins; and shares of keys that are not on record stay, for this node may have
+   * certified one and lost the last message of its making.
+   */
+  wipeUnused(): void {
+    const { state } = this
+    this.shares.retain(({ keyId, epoch, session }) => {
+      const key = state.keys.get(keyId)
+      if (!key || epoch > key.epoch) return true
+      const wanted = state.sessionOf(keyId, epoch)
+      return wanted !== undefined && this.#isOf(session, { keyId, epoch, wanted })
+    })
+  }
+
+  /** Wipes what earlier runs of a refresh left above the current epoch, but for the one that is prepared: no node can switch to it. */
+  wipeUnprepared(keyId: string): void {
+    const { keys, prepared } = this.state
+    const epoch = keys.get(keyId)!.epoch + 1
+    const wanted = prepared.get(keyId)
+    this.shares.retain((file) => file.keyId !== keyId || file.epoch < epoch
+      || (wanted?.epoch === file.epoch && this.#isOf(file.session, { keyId, epoch: file.epoch, wanted: wanted.session })))
+  }
+
+  /** Whether a file's session is the wanted one. A file without one is of an earlier version: it counts where there is no other. */
+  #isOf(session: string | null, { keyId, epoch, wanted }: { keyId: string; epoch: number; wanted: string | null }): boolean {
+    return session === wanted || (session === null && !this.shares.hasExactly(keyId, epoch, wanted))
+  }
+
+  /** Shares of keys that all three nodes have not certified, as far as this one knows. */
+  uncertified(): number { return this.shares.count(({ keyId }) => !this.state.keys.has(keyId)) }
+
+  /** The sealed share of an epoch that signs here. */
+  shareOf(keyId: string, epoch: number): KeyMaterial | null {
+    const session = this.state.sessionOf(keyId, epoch)
+    return session === undefined ? null : this.shares.read(keyId, epoch, session)
   }
 
   #apply(entry: Entry): void {

@@ -7,6 +7,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import type { KeyMaterial } from '@custody/threshold'
 
 const KEY_ID = /^[A-Za-z0-9_-]{1,64}$/
+const SESSION = /^[0-9a-f]{64}$/
 const DRAFT = '.draft'
 
 const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text, 'base64'))
@@ -31,13 +32,23 @@ function wipe(descriptor: number): void {
   closeSync(descriptor)
 }
 
+/** Which share a file holds. `session`: of the run of three that made it; null in homes of earlier versions. */
+export interface ShareFile { name: string; keyId: string; epoch: number; session: string | null }
+
+function fileOf(name: string): ShareFile {
+  const [keyId = '', epoch = '', session = null] = name.split('.')
+  return { name, keyId, epoch: Number(epoch), session }
+}
+
 /**
  * Sealed shares, a file each in a folder beside the record. Not in a database: its free pages and its log keep what was
- * deleted, and an old epoch's shares of two nodes are the key for ever. Files are overwritten and unlinked.
+ * deleted, and an old epoch's shares of two nodes are the key for ever. Files are overwritten with zeros before they are unlinked.
+ *
+ * A file is named by key, epoch and the session that made the share: no other run can write over it.
  */
 export class Shares {
   readonly #folder: string
-  readonly #known = new Set<string>()
+  readonly #known = new Map<string, ShareFile>()
 
   constructor(folder: string) {
     this.#folder = folder
@@ -45,13 +56,14 @@ export class Shares {
     for (const name of readdirSync(folder)) {
       // A share that was being written when the node ended: nobody has counted on it.
       if (name.endsWith(DRAFT)) this.#unlink(name)
-      else this.#known.add(name)
+      else this.#known.set(name, fileOf(name))
     }
   }
 
-  #name(keyId: string, epoch: number): string {
+  #name(keyId: string, epoch: number, session: string | null): string {
     if (!KEY_ID.test(keyId) || !Number.isSafeInteger(epoch) || epoch < 0) throw new TypeError('A key id has letters, digits, _ and -')
-    return `${keyId}.${epoch}`
+    if (session !== null && !SESSION.test(session)) throw new TypeError('A session is 64 hex digits')
+    return session === null ? `${keyId}.${epoch}` : `${keyId}.${epoch}.${session}`
   }
 
   #sync(): void {
@@ -67,32 +79,71 @@ export class Shares {
     this.#sync()
   }
 
-  /** Durable when it returns. Another share of the same epoch, from a refresh that came to nothing, is wiped. */
-  save(material: KeyMaterial): void {
-    const name = this.#name(material.keyId, material.epoch)
+  #write(name: string, material: KeyMaterial): void {
     const path = join(this.#folder, name)
-    const replaced = this.#known.has(name) ? openSync(path, 'r+') : null
     writeFileSync(`${path}${DRAFT}`, encodeMaterial(material), { mode: 0o600, flush: true })
     renameSync(`${path}${DRAFT}`, path)
     this.#sync()
-    this.#known.add(name)
+    this.#known.set(name, fileOf(name))
+  }
+
+  /** Writes a new share; durable when it returns. @throws where there is a share of that name */
+  save(material: KeyMaterial, session: string | null): void {
+    const name = this.#name(material.keyId, material.epoch, session)
+    if (this.#known.has(name)) throw new Error(`A share ${name} exists already`)
+    this.#write(name, material)
+  }
+
+  /** Writes the same share in another seal, or one from a backup; what was there is wiped. Durable when it returns. */
+  replace(material: KeyMaterial, session: string | null): void {
+    const name = this.#name(material.keyId, material.epoch, session)
+    const replaced = this.#known.has(name) ? openSync(join(this.#folder, name), 'r+') : null
+    this.#write(name, material)
     if (replaced !== null) wipe(replaced)
   }
 
-  has(keyId: string, epoch: number): boolean { return this.#known.has(`${keyId}.${epoch}`) }
+  /** The share of a session; else the one that an earlier version wrote without naming it. */
+  #find(keyId: string, epoch: number, session: string | null): ShareFile | null {
+    return this.#known.get(this.#name(keyId, epoch, session)) ?? this.#known.get(this.#name(keyId, epoch, null)) ?? null
+  }
 
-  read(keyId: string, epoch: number): KeyMaterial | null {
-    return this.has(keyId, epoch) ? decodeMaterial(readFileSync(join(this.#folder, this.#name(keyId, epoch)), 'utf8')) : null
+  has(keyId: string, epoch: number, session: string | null): boolean { return this.#find(keyId, epoch, session) !== null }
+
+  /** Without the share of an earlier version. */
+  hasExactly(keyId: string, epoch: number, session: string | null): boolean { return this.#known.has(this.#name(keyId, epoch, session)) }
+
+  read(keyId: string, epoch: number, session: string | null): KeyMaterial | null {
+    const file = this.#find(keyId, epoch, session)
+    return file && this.#read(file.name)
+  }
+
+  #read(name: string): KeyMaterial { return decodeMaterial(readFileSync(join(this.#folder, name), 'utf8')) }
+
+  /** The shares of a key at an epoch, whatever run made them. */
+  of(keyId: string, epoch: number): { session: string | null; material: KeyMaterial }[] {
+    return [...this.#known.values()].filter((file) => file.keyId === keyId && file.epoch === epoch)
+      .map(({ name, session }) => ({ session, material: this.#read(name) }))
   }
 
   /** Each share, read when its turn comes; what is saved meanwhile does not come twice. */
-  *all(): Generator<KeyMaterial> {
-    for (const name of Array.from(this.#known)) yield decodeMaterial(readFileSync(join(this.#folder, name), 'utf8'))
+  *all(): Generator<{ session: string | null; material: KeyMaterial }> {
+    for (const { name, session } of Array.from(this.#known.values())) yield { session, material: this.#read(name) }
   }
 
-  delete(keyId: string, epoch: number): void {
-    if (!this.has(keyId, epoch)) return
-    const name = this.#name(keyId, epoch)
+  /** Wipes the share of a session. */
+  delete(keyId: string, epoch: number, session: string | null): void {
+    const name = this.#name(keyId, epoch, session)
+    if (this.#known.has(name)) this.#wipe(name)
+  }
+
+  count(matches: (file: ShareFile) => boolean): number { return [...this.#known.values()].filter(matches).length }
+
+  /** Wipes what `isInUse` does not name. */
+  retain(isInUse: (file: ShareFile) => boolean): void {
+    for (const file of Array.from(this.#known.values())) if (!isInUse(file)) this.#wipe(file.name)
+  }
+
+  #wipe(name: string): void {
     this.#unlink(name)
     this.#known.delete(name)
   }
@@ -106,7 +157,7 @@ export class Shares {
     if (version >= 1) return
     if (database.prepare(`SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'share'`).get()) {
       const rows = database.prepare('SELECT material FROM share').iterate() as Iterable<unknown> as Iterable<{ material: string }>
-      for (const { material } of rows) this.save(decodeMaterial(material))
+      for (const { material } of rows) this.replace(decodeMaterial(material), null)
       database.exec('PRAGMA secure_delete=ON; DROP TABLE share')
     }
     database.exec('VACUUM; PRAGMA wal_checkpoint(TRUNCATE); PRAGMA user_version=1; PRAGMA wal_checkpoint(TRUNCATE)')

@@ -19,6 +19,10 @@ export interface Enrolment {
 export interface NodeSignature { node: number; signature: string }
 export interface KeyState {
   key_id: string; curve: Curve; public_key: string; chain_code: string; epoch: number; workspace: string | null; height: number
+  /** Of the run that made the share of this epoch; null where an earlier version or a backup did not say it. */
+  session: string | null
+  /** The share before, which still signs until both peers are known to have switched to the present one. */
+  previous: { epoch: number; session: string | null } | null
 }
 export interface Allocation { workspace: string; curve: Curve; key_id: string; epoch: number; certificates: NodeSignature[] | null }
 /** A sub-account's index; certified by all three, or only written down here. */
@@ -35,6 +39,16 @@ export type StandingRule = Body<'rule'>
 export type RecoverOrder = Body<'recover'>
 /** The operator's order about a tank's stake. */
 export type TankStakeOrder = Body<'tank-stake'>
+export interface Ban {
+  node: number
+  /** Fingerprint of the banned key; null where an earlier version wrote the ban, until this one names it. */
+  identity: string | null
+  at: number
+  reason: string
+  cause: 'cheat' | 'operator'
+  /** Of its entry in the record. */
+  height: number
+}
 export interface PeerHead { height: number; hash: string; generation: number; proof: Proof | null }
 
 /** A peer's entry at the peer's own time, and this node's own. */
@@ -81,7 +95,11 @@ export class State {
   readonly forwards = new Map<string, StepEntry[]>()
   readonly fuelled = new FuelledAddresses()
   readonly sessions = new Set<string>()
-  readonly bans = new Map<number, { at: number; reason: string }>()
+  readonly bans: Ban[] = []
+  /** By key: the height at which its generation began here. Absent for a key that came back from a backup. */
+  readonly #keygens = new Map<string, number>()
+  /** What peers said of their bans. */
+  readonly banReports: Body<'ban-told'>[] = []
   readonly heads = new Map<number, PeerHead>()
   readonly drains = new Map<string, DrainOrder>()
   readonly recoveries = new Map<string, RecoverOrder>()
@@ -103,6 +121,14 @@ export class State {
   static allocationKey(workspace: string, curve: string): string { return pair(workspace, curve) }
   static accountKey(network: string, address: string): string { return pair(network, address) }
   static budgetKey(workspace: string, network: string, who: string): string { return JSON.stringify([workspace, network, who]) }
+
+  /** The session of the share of an epoch that signs here: the current one, or the one before until it is forgotten. Else undefined. */
+  sessionOf(keyId: string, epoch: number): string | null | undefined {
+    const key = this.keys.get(keyId)
+    if (!key) return undefined
+    if (key.epoch === epoch) return key.session
+    return key.previous?.epoch === epoch ? key.previous.session : undefined
+  }
 
   intent(key: string, transactionId: string): Intent {
     let intent = this.intents.get(key)
@@ -132,11 +158,11 @@ export class State {
         break
       }
       case 'key': {
-        const { key_id, curve, public_key, chain_code, epoch } = entry.body
+        const { key_id, curve, public_key, chain_code, epoch, session = null } = entry.body
         const known = this.keys.get(key_id)
         if (known && known.epoch >= epoch) break
         const workspace = known?.workspace ?? this.#workspaceOf(key_id)
-        this.keys.set(key_id, { key_id, curve, public_key, chain_code, epoch, workspace, height: entry.height })
+        this.keys.set(key_id, { key_id, curve, public_key, chain_code, epoch, workspace, height: entry.height, session, previous: null })
         break
       }
       case 'certificates': {
@@ -155,7 +181,26 @@ export class State {
       }
       case 'refreshed': {
         const key = this.keys.get(entry.body.key_id)
-        if (key && entry.body.epoch > key.epoch) key.epoch = entry.body.epoch
+        const { key_id, epoch, session = null } = entry.body
+        if (!key || epoch <= key.epoch) break
+        // Without it the share came from a backup, and there is none before it.
+        const isSwitch = this.prepared.get(key_id)?.session === session
+        this.keys.set(key_id, { ...key, epoch, session, previous: isSwitch ? { epoch: key.epoch, session: key.session } : null })
+        break
+      }
+      case 'forgotten': {
+        const key = this.keys.get(entry.body.key_id)
+        if (key?.previous && key.previous.epoch <= entry.body.epoch) this.keys.set(key.key_id, { ...key, previous: null })
+        break
+      }
+      case 'abandoned':
+        if (this.prepared.get(entry.body.key_id)?.session === entry.body.session) this.prepared.delete(entry.body.key_id)
+        break
+      case 'reverted': {
+        const key = this.keys.get(entry.body.key_id)
+        if (key?.session !== entry.body.session || !key.previous) break
+        this.keys.set(key.key_id, { ...key, ...key.previous, previous: null })
+        this.prepared.delete(key.key_id)
         break
       }
       case 'signed': {
@@ -164,7 +209,10 @@ export class State {
         break
       }
       case 'ban':
-        this.bans.set(entry.body.node, { at: entry.at, reason: entry.body.reason })
+        this.#ban(entry.body, entry)
+        break
+      case 'ban-told':
+        this.banReports.push(entry.body)
         break
       case 'head':
         this.#hearHead(entry.body)
@@ -190,8 +238,7 @@ export class State {
         this.notBefore = entry.body.not_before
         this.restoring = false
         break
-      // What a start does about shares, and the operator's own note.
-      case 'forgotten':
+      // The operator's own note.
       case 'backup':
         break
       case 'seen':
@@ -203,6 +250,9 @@ export class State {
         break
       case 'session':
         this.#bind(entry)
+        if ('kind' in entry.body && entry.body.kind === 'keygen' && !this.#keygens.has(entry.body.key_id)) {
+          this.#keygens.set(entry.body.key_id, entry.height)
+        }
         if ('peer_head' in entry.body && entry.body.peer_head) this.#hearHead(entry.body.peer_head)
         break
       default:
@@ -326,6 +376,22 @@ export class State {
   #workspaceOf(keyId: string): string | null {
     for (const allocation of this.allocations.values()) if (allocation.key_id === keyId) return allocation.workspace
     return null
+  }
+
+  #ban({ node, identity, reason, cause = 'cheat', at }: Body<'ban'>, entry: { at: number; height: number }): void {
+    const unnamed = this.bans.find((ban) => ban.node === node && ban.identity === null)
+    if (unnamed && identity) unnamed.identity = identity
+    else this.bans.push({ node, identity: identity ?? null, at: at ?? entry.at, reason, cause, height: entry.height })
+  }
+
+  /**
+   * Whether a key is older than a ban on record, or of unknown age. All three identities take part in each key, and a cheater may
+   * know bits of the shares of every key that existed when it was banned. What counts is the start of its generation: a node that
+   * lost the last message may write the key down after the ban.
+   */
+  isLost(keyId: string): boolean {
+    const height = this.#keygens.get(keyId) ?? this.keys.get(keyId)?.height ?? 0
+    return this.bans.some((ban) => height < ban.height)
   }
 
   #raiseNonce(account: string, nonce: bigint): void {

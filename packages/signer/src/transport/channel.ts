@@ -16,6 +16,12 @@ export class FrameReader {
   /** Whether nothing of a frame has come yet. */
   get isEmpty(): boolean { return this.#size === 0 }
 
+  /** How long the frame is that comes; 0 before that is known. */
+  get length(): number { return this.#length ?? 0 }
+
+  /** What has come of a frame, where it is in one piece: of a call its name. */
+  get begun(): Buffer { return this.#chunks[0]?.subarray(4) ?? Buffer.alloc(0) }
+
   /**
    * @returns the frame that ends here, or null
    * @throws Error as soon as its length is known to be above `bytesMax`, and where something follows it
@@ -56,6 +62,12 @@ export function callHead(path: string, trace: string): Buffer {
   const length = Buffer.alloc(2)
   length.writeUInt16BE(text.length)
   return Buffer.concat([length, text])
+}
+
+/** What a frame calls whose first bytes are here; null: not yet all of the name. */
+export function pathOf(begun: Buffer): string | null {
+  const end = 2 + (begun.length < 2 ? Infinity : begun.readUInt16BE())
+  return end > begun.length ? null : (begun.toString('utf8', 2, end).split('\n')[0] ?? '')
 }
 
 /** @throws Error where the frame is too short for what it says */

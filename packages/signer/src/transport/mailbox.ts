@@ -1,18 +1,25 @@
 import { Refusal } from '../errors.ts'
 
-/** Messages of a three-party run, one per sender and round, kept until taken. */
+interface Waiting { resolve: (value: unknown) => void; reject: (error: unknown) => void }
+
+/** Messages of a three-party run, one per sender and round, kept until the run ends. */
 export class Mailbox {
   readonly #boxes = new Map<string, Map<string, unknown>>()
-  readonly #waiting = new Map<string, { resolve: (value: unknown) => void }>()
+  readonly #waiting = new Map<string, Waiting>()
   readonly #expiry = new Map<string, number>()
   static readonly boxesMax = 32
 
-  /** Opens a box; messages for boxes that are not open are refused. */
+  /** Opens a box; messages for boxes that are not open are refused. @throws Refusal TOO_BUSY */
   open(name: string, expiresAt: number, now: number): void {
-    for (const [other, at] of this.#expiry) if (at < now) this.close(other)
+    this.expire(now)
     if (this.#boxes.size >= Mailbox.boxesMax) throw new Refusal('TOO_BUSY', 'Too many runs are open')
     this.#boxes.set(name, new Map())
     this.#expiry.set(name, expiresAt)
+  }
+
+  /** Closes the boxes whose time is over. */
+  expire(now: number): void {
+    for (const [name, at] of this.#expiry) if (at < now) this.close(name)
   }
 
   has(name: string): boolean { return this.#boxes.has(name) }
@@ -22,7 +29,7 @@ export class Mailbox {
     if (!box) throw new Refusal('SESSION_ABORTED', 'No such run is open')
     const slot = `${round}/${from}`
     // The first message stands; a second one under the same round is not looked at.
-    if (box.has(slot) || box.size > 64) throw new Refusal('SESSION_ABORTED', 'This round was heard already')
+    if (box.has(slot)) throw new Refusal('SESSION_ABORTED', 'This round was heard already')
     box.set(slot, message)
     this.#waiting.get(`${name}/${slot}`)?.resolve(message)
   }
@@ -36,7 +43,7 @@ export class Mailbox {
     let timer: NodeJS.Timeout | undefined
     try {
       return await new Promise((resolve, reject) => {
-        this.#waiting.set(wait, { resolve })
+        this.#waiting.set(wait, { resolve, reject })
         timer = setTimeout(
           () => { reject(new Refusal('PEER_UNAVAILABLE', `node ${from} was silent in round ${round}`, { node: from })) }, timeoutMs
         )
@@ -47,8 +54,12 @@ export class Mailbox {
     }
   }
 
+  /** Whoever waits for a message of it is refused at once. */
   close(name: string): void {
     this.#boxes.delete(name)
     this.#expiry.delete(name)
+    for (const [wait, { reject }] of this.#waiting) {
+      if (wait.startsWith(`${name}/`)) reject(new Refusal('SESSION_ABORTED', 'The run was closed'))
+    }
   }
 }

@@ -26,6 +26,9 @@ const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/
 /** What a node answers that was opened for a recovery: its partner in it, and no ceremony. */
 const WHILE_RECOVERING = new Set([...BEFORE_HEADS, '/peer/sign/open', '/peer/sign/round', '/peer/nonce', '/peer/fuelled', '/peer/key/get'])
 
+/** Calls of sessions and runs. None is made to a banned node or taken from it, in any round. */
+const SESSIONS = ['/peer/sign/', '/peer/test/', '/peer/ceremony/', '/peer/refresh/'] as const
+
 /** What a peer has reason to answer at most: a page of its record; the few words of what comes before the heads; all else. */
 const PAGE_BYTES_MAX = 64 * 1024 * 1024
 const SHORT_BYTES_MAX = 256 * 1024
@@ -59,16 +62,19 @@ export class Peers {
   readonly #reachable = new Map<number, boolean>()
   /** What each peer was shown by the last ping that it answered, and its start then. */
   readonly #shown = new Map<number, { boot: string; height: number; generation: number }>()
+  readonly #assertNotBanned: (node: number) => void
   readonly boot: string
 
+  /** @param assertNotBanned throws BANNED: asked before a session's message is read or answered, and before one is sent */
   constructor(
-    config: Config, store: Store, environment: Environment, log: Log,
+    config: Config, store: Store, environment: Environment, log: Log, assertNotBanned: (node: number) => void,
     link = (peer: Peer): PeerLink => new Link(config, peer, () => environment.now()),
   ) {
     this.#config = config
     this.#store = store
     this.#environment = environment
     this.#log = log
+    this.#assertNotBanned = assertNotBanned
     this.boot = hex(environment.random(16))
     for (const peer of config.peerList) this.#links.set(peer.node, link(peer))
     for (const { node, proof } of store.heads.read()) this.#remember(node, proof)
@@ -112,6 +118,7 @@ export class Peers {
   ): Promise<Opened> {
     const link = this.#links.get(node)
     if (!link) throw new Refusal('BAD_ORDER', `There is no peer ${node}`)
+    this.#assertServed(node, call)
     const request = hex(this.#environment.random(16))
     let answer: Buffer
     try {
@@ -134,6 +141,7 @@ export class Peers {
     }
     this.#reachable.set(node, true)
     await this.#checkHead(node, opened.header, opened.proof, call)
+    this.#assertServed(node, call)
     if (opened.header.status !== 200) {
       const { error, message, rule: _rule, ...detail } = opened.body as { error: unknown; message: unknown; rule: unknown }
       throw new Refusal(
@@ -142,6 +150,10 @@ export class Peers {
       )
     }
     return opened
+  }
+
+  #assertServed(node: number, call: string): void {
+    if (SESSIONS.some((prefix) => call.startsWith(prefix))) this.#assertNotBanned(node)
   }
 
   /** The server's entrance for peers. */
@@ -173,7 +185,10 @@ export class Peers {
         throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, { node: this.#config.node })
       }
       await this.#checkHead(node, header, opened.proof, path)
+      this.#assertServed(node, path)
       body = await handler(node, opened.body, header, opened.bytes)
+      // It may have been proven to cheat, in another session, since this one's answer was computed.
+      this.#assertServed(node, path)
     } catch (error) {
       const answered = errorAnswer(error)
       if (answered.status === 500) this.#log('error', 'unexpected error', { call: path, peer: node, reason: reason(error) })

@@ -9,7 +9,8 @@ import { errorAnswer, Refusal } from '../errors.ts'
 import { reason, type Log } from '../log.ts'
 import type { Hello } from '../prints.ts'
 import { answer, readBytes, readText } from './body.ts'
-import { callOf, FrameReader, PROTOCOL_NAME, writeFrame } from './channel.ts'
+import { callOf, FrameReader, pathOf, PROTOCOL_NAME, writeFrame } from './channel.ts'
+import { callBytesMax, Room } from './room.ts'
 
 /** Who calls, by the pinned key of the connection's certificate. */
 export type Role = { kind: 'platform' } | { kind: 'peer'; node: number }
@@ -24,8 +25,6 @@ export interface Handlers {
 
 /** An order shows previous transactions in hex: thirty of the largest, without their witnesses. */
 const PLATFORM_BYTES_MAX = 64 * 1024 * 1024
-/** The same order in an envelope, as one text. */
-const PEER_BYTES_MAX = 72 * 1024 * 1024
 /** How long a connection is kept on which nobody asks, and how long a whole request may take to come. */
 const IDLE_MS_MAX = 120_000
 const REQUEST_MS_MAX = 60_000
@@ -54,7 +53,8 @@ export function openServer(config: Config, handlers: Handlers, log: Log, now: ()
   const roleByPin = new Map<string, Role>([
     [config.platformPin, { kind: 'platform' }], ...config.peerList.map(({ node, pin }) => [pin, { kind: 'peer', node }] as const),
   ])
-  const channels = new Channels(log)
+  const room = new Room()
+  const channels = new Channels(log, room)
   const server = createServer({
     ...contextOf(config),
     requestCert: true,
@@ -78,8 +78,15 @@ export function openServer(config: Config, handlers: Handlers, log: Log, now: ()
       const isPeerCall = path.startsWith('/peer/')
       if (isPeerCall !== (role.kind === 'peer')) throw new Refusal('NOT_ALLOWED', 'This certificate may not call this endpoint')
       if (role.kind === 'peer') {
-        const sealed = await readBytes(request, PEER_BYTES_MAX)
-        answer(response, 200, await within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed)))
+        const most = callBytesMax(path)
+        const said = Number(request.headers['content-length'] ?? most)
+        const release = room.take(role.node, Math.min(Number.isFinite(said) ? said : most, most))
+        try {
+          const sealed = await readBytes(request, most)
+          answer(response, 200, await within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed)))
+        } finally {
+          release()
+        }
       } else {
         const text = method === 'GET' ? '' : await readText(request, PLATFORM_BYTES_MAX)
         const result = await within(trace, path, { from: 'platform' }, () => handlers.platform(method, path, text))
@@ -111,7 +118,7 @@ export function openServer(config: Config, handlers: Handlers, log: Log, now: ()
       return
     }
     stream.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${PROTOCOL_NAME}\r\n\r\n`)
-    channels.serve(stream as TLSSocket, (path, trace, sealed) => (
+    channels.serve(stream as TLSSocket, role.node, (path, trace, sealed) => (
       within(trace, path, { from: role.node }, () => handlers.peer(role.node, path, sealed))
     ))
   })
@@ -127,32 +134,51 @@ const within = <T>(trace: string | undefined, path: string, attributes: Attribut
 /** The connections of peers that have ceased to be HTTP. */
 class Channels {
   readonly #log: Log
+  readonly #room: Room
   readonly #idle = new Set<TLSSocket>()
   readonly #busy = new Set<TLSSocket>()
 
-  constructor(log: Log) { this.#log = log }
+  constructor(log: Log, room: Room) {
+    this.#log = log
+    this.#room = room
+  }
 
   /** Answers the calls of one connection, one after the other. Whoever says more than one at a time is cut off. */
-  serve(stream: TLSSocket, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): void {
+  serve(stream: TLSSocket, node: number, handle: (path: string, trace: string, sealed: Buffer) => Promise<Buffer>): void {
     const reader = new FrameReader()
     let begun = 0
+    let release: (() => void) | null = null
+    const giveBack = (): void => {
+      release?.()
+      release = null
+    }
     this.#idle.add(stream)
     stream.setNoDelay(true)
     stream.setTimeout(IDLE_MS_MAX, () => { if (!this.#busy.has(stream)) stream.destroy() })
     stream.on('error', () => { stream.destroy() })
     stream.on('close', () => {
       this.#idle.delete(stream)
-      this.#busy.delete(stream)
+      // What is being answered is in memory still.
+      if (!this.#busy.delete(stream)) giveBack()
     })
     const take = async (chunk: Buffer): Promise<void> => {
       if (this.#busy.has(stream)) throw new Error('a call within a call')
       if (reader.isEmpty) begun = performance.now()
       else if (performance.now() - begun > REQUEST_MS_MAX) throw new Error('a call that does not end')
-      const frame = reader.push(chunk, PEER_BYTES_MAX)
-      if (!frame) return
+      const frame = reader.push(chunk, callBytesMax('/peer/sign/open'))
+      const path = pathOf(frame ?? reader.begun)
+      const length = frame?.length ?? reader.length
+      if (path !== null && length > callBytesMax(path)) {
+        throw new Error(`${path.slice(0, 64)} with ${length} bytes, which are more than ${callBytesMax(path)}`)
+      }
+      if (!frame) {
+        if (length > 0) release ??= this.#room.take(node, length)
+        return
+      }
       this.#idle.delete(stream)
       this.#busy.add(stream)
       const answered = await this.#answer(frame, handle)
+      giveBack()
       if (stream.destroyed) return
       this.#busy.delete(stream)
       this.#idle.add(stream)

@@ -7,7 +7,8 @@ const certified = z.strictObject({
 
 /** A key's life: made, given to a workspace, refreshed. */
 export const KEYS = {
-  key: certified,
+  /** `session`: of the run that made it; absent in records of earlier versions. */
+  key: certified.extend({ session: z.string().optional() }),
   allocate: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), epoch: count }),
   certificates: z.strictObject({ workspace: z.string(), curve, key_id: z.string(), certificates: nodeSignatures }),
   prepared: certified.extend({ session: z.string() }),
@@ -15,4 +16,8 @@ export const KEYS = {
   /** Without a session where a backup brought the share of a later epoch. */
   refreshed: z.strictObject({ key_id: z.string(), epoch: count, session: z.string().optional() }),
   forgotten: z.strictObject({ key_id: z.string(), epoch: count }),
+  /** A promise never to switch to the shares of a refresh. */
+  abandoned: z.strictObject({ key_id: z.string(), epoch: count, session: z.string() }),
+  /** Back to the share before, from the shares of a refresh that the peers have abandoned. */
+  reverted: z.strictObject({ key_id: z.string(), epoch: count, session: z.string() }),
 }

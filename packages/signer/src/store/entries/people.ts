@@ -10,6 +10,14 @@ export const seenHead = z.strictObject({
   node, height: count, hash: z.string(), generation: count, proof: proofSchema.nullable().optional(),
 })
 
+const fingerprint = z.string().regex(/^[0-9a-f]{64}$/)
+/** Why a node is banned: it was proven to cheat, or this node's operator ordered it. */
+const cause = z.enum(['cheat', 'operator'])
+
+/** A node's statement that it has banned a peer. `identity`: the fingerprint of the banned key. `at` in Unix ms. */
+export const banStatementSchema = z.strictObject({ node, identity: fingerprint, by: node, at: count, reason: z.string().max(200), cause })
+export type BanStatement = z.infer<typeof banStatementSchema>
+
 /** What operators say, who may ask, and what a node holds of the two others. */
 export const PEOPLE = {
   /** Rule 5: what each network and ticker means here, by name. */
@@ -33,7 +41,13 @@ export const PEOPLE = {
     order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), tag: z.string().nullable(), fee_max: digits,
     expires_at: count,
   }),
-  ban: z.strictObject({ node, reason: z.string() }),
+  /**
+   * `identity`: the fingerprint of the key that is banned; absent in records of earlier versions. Without a cause: a proven cheat.
+   * `at`: the time of the ban, where a restored node writes it again.
+   */
+  ban: z.strictObject({ node, reason: z.string(), identity: fingerprint.optional(), cause: cause.optional(), at: count.optional() }),
+  /** A peer's signed statement that it has banned the other peer. It bans nobody here. */
+  'ban-told': z.strictObject({ ...banStatementSchema.shape, signature: z.string().regex(/^[0-9a-f]{128}$/) }),
   /** Written where a peer was restored. */
   head: seenHead,
   backup: z.strictObject({ keys: count, made_at: count }),

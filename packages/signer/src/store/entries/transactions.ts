@@ -52,7 +52,9 @@ export const TRANSACTIONS = {
   /** A further session of a step that is on record, or of a key. */
   session: z.union([
     z.strictObject({ step_height: count, ...signing }),
-    z.strictObject({ kind: z.enum(['keygen', 'refresh', 'refresh-test']), key_id: z.string(), sessions: z.array(z.string()) }),
+    z.strictObject({
+      kind: z.enum(['keygen', 'keygen-test', 'refresh', 'refresh-test']), key_id: z.string(), sessions: z.array(z.string()),
+    }),
   ]),
   signed: z.strictObject({
     step_height: count, signatures: z.array(z.strictObject({ signature: hexText, recovery_id: z.int().min(0).max(3).nullable() })),

@@ -1,0 +1,106 @@
+import type { KeyObject } from 'node:crypto'
+import { z } from 'zod'
+import { canonicalBytes, signBytes, verifyBytes } from '../canonical.ts'
+import type { Config } from '../config.ts'
+import { Refusal } from '../errors.ts'
+import { reason, type Log } from '../log.ts'
+import { banStatementSchema, type BanStatement } from '../store/entries/people.ts'
+import type { Body } from '../store/entries/index.ts'
+import type { Store } from '../store/index.ts'
+import { shaped } from '../transport/body.ts'
+import type { Peers } from '../transport/peers.ts'
+import type { Bans } from './bans.ts'
+
+const CALL = '/peer/ban'
+const TIMEOUT_MS = 1500
+const STATEMENT_KEYS = ['node', 'identity', 'by', 'at', 'reason', 'cause'] as const
+const reportSchema = z.strictObject({ statement: banStatementSchema, signature: z.string().max(128) })
+
+const bytesOf = (statement: BanStatement): Buffer => canonicalBytes('ban', STATEMENT_KEYS, { ...statement })
+export const signBan = (identity: KeyObject, statement: BanStatement): string => signBytes(identity, bytesOf(statement))
+const isSigned = (identity: KeyObject, statement: BanStatement, signature: string): boolean =>
+  verifyBytes(identity, bytesOf(statement), signature)
+
+/**
+ * The ban that a node itself had signed, from what it once told the peer that still has it.
+ * @returns null where the statement is another node's, or this node's identity key did not sign it
+ */
+export function ownBanFrom(
+  { signature, ...statement }: Body<'ban-told'>, own: Pick<Config, 'node' | 'identityPublic'>
+): Required<Body<'ban'>> | null {
+  const { by, ...ban } = statement
+  return by === own.node && ban.node !== own.node && isSigned(own.identityPublic, statement, signature) ? ban : null
+}
+
+/**
+ * What nodes tell each other of their bans.
+ *
+ * A report bans nobody at the node that receives it. Otherwise one hostile node, by its word alone, could make two honest nodes stop
+ * signing with each other, and no pair would be left. The operator of the receiving node decides, with the command `ban`.
+ */
+export class BanReports {
+  readonly #parts: { config: Config; store: Store; peers: Peers; bans: Bans; log: Log }
+  /** Reports that a peer acknowledged. By the peer's generation too: a restored peer has lost them. */
+  readonly #acknowledged = new Set<string>()
+  readonly #warned = new Set<string>()
+
+  constructor(parts: { config: Config; store: Store; peers: Peers; bans: Bans; log: Log }) {
+    this.#parts = parts
+    parts.peers.handle(CALL, async (node, body) => {
+      this.#receive(node, shaped(reportSchema, body))
+      return {}
+    })
+  }
+
+  /** Reports of bans of the keys that the peers have now. */
+  get current(): Body<'ban-told'>[] {
+    const { store, bans } = this.#parts
+    return store.state.banReports.filter(({ node, identity }) => bans.identityOf(node) === identity)
+  }
+
+  /** Tells the third node of each ban on record, until it has acknowledged it. The banned node is not told. */
+  async tell(): Promise<void> {
+    const { store: { state }, peers, bans } = this.#parts
+    // A node that was opened for a recovery has a partner that takes no report.
+    if (state.restoring || state.recovering) return
+    await Promise.all(bans.recorded.flatMap((ban) => (
+      peers.nodes.filter((third) => !bans.isBanned(third) && peers.reachable(third)).map(async (third) => {
+        const name = `${third}/${peers.headOf(third)?.generation ?? 0}/${ban.identity}`
+        if (!this.#acknowledged.has(name)) await this.#tell(third, ban.node, name)
+      })
+    )))
+  }
+
+  async #tell(third: number, banned: number, name: string): Promise<void> {
+    const { config, peers, bans, log } = this.#parts
+    const { node, identity, at, reason: why, cause } = bans.recorded.find((ban) => ban.node === banned)!
+    const statement = { node, identity: identity!, by: config.node, at, reason: why.slice(0, 200), cause }
+    try {
+      await peers.call(third, CALL, { statement, signature: signBan(config.identity, statement) }, { timeout: TIMEOUT_MS })
+      this.#acknowledged.add(name)
+    } catch (error) {
+      if (this.#warned.has(name)) return
+      this.#warned.add(name)
+      log('warn', 'a peer did not take the report of a ban; it is told again', { peer: third, banned, reason: reason(error) })
+    }
+  }
+
+  /** @throws Refusal where the statement is not the sender's own about the other peer as this node has pinned it */
+  #receive(sender: number, { statement, signature }: z.infer<typeof reportSchema>): void {
+    const { config, store, bans, log } = this.#parts
+    const { node, identity, by } = statement
+    const peer = config.peerList.find((each) => each.node === sender)
+    if (!peer || by !== sender) throw new Refusal('NOT_ALLOWED', 'A node reports its own bans only')
+    bans.assertNot(sender)
+    if (node === sender || bans.identityOf(node) !== identity) {
+      throw new Refusal('NOT_ALLOWED', 'The report names no identity of the other peer that this node knows')
+    }
+    if (!isSigned(peer.identity, statement, signature)) throw new Refusal('NOT_ALLOWED', 'The report is not signed by its sender')
+    // One for each pair of identities, whatever else it says: a record must not grow by repetition.
+    if (this.current.some((report) => report.by === by && report.node === node)) return
+    store.append('ban-told', { ...statement, signature })
+    log('alert', 'a peer has banned the other peer: ask its operator, and order the ban here if it is confirmed', {
+      peer: sender, banned: node, reason: statement.reason,
+    })
+  }
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { NO_BINDING } from '../src/envelope.ts'
+import { callBytesMax, Room } from '../src/transport/room.ts'
+import { CheatingNode } from './cheating-node.ts'
+import { House, type Json, type Workspace } from './house.ts'
+
+/** Node 1 leads runs of three and test signatures, and lies in them. Nodes 2 and 3 are honest. */
+let house: House
+let workspace: Workspace
+let node: CheatingNode
+const fresh = () => randomBytes(32).toString('hex')
+
+before(async () => {
+  house = await House.start(undefined, 'prepared', 'here')
+  workspace = await house.workspace()
+  node = await CheatingNode.takeOver(house, workspace, (each) => house.stopHere(each))
+})
+after(async () => {
+  node.close()
+  await house.stop()
+})
+
+const say = async (call: string, body: unknown, binding = {}): Promise<Json> => (await node.say(2, `/peer/${call}`, body, { ...NO_BINDING, ...binding })).body
+const opening = (more: object = {}) => ({ run: fresh(), kind: 'refresh', curve: 'secp256k1', key_id: workspace.set.key_id, epoch: 0, ...more })
+const keygen = (more: object = {}) => opening({ kind: 'keygen', key_id: `s-${randomBytes(6).toString('hex')}`, ...more })
+const start = (run: string, mine: string) => say('ceremony/start', { run, fresh: [1, 2, 3].map((each) => ({ node: each, fresh: each === 2 ? mine : fresh() })) })
+
+test('of one key there is one run: a second one of the same leader ends the first', async () => {
+  const [one, two] = [opening(), opening()]
+  const first = await say('ceremony/open', one)
+  const second = await say('ceremony/open', two)
+  assert.match(second.fresh, /^[0-9a-f]{64}$/)
+  assert.equal((await start(one.run, first.fresh)).error, 'SESSION_ABORTED')
+  assert.equal((await say('ceremony/message', { run: one.run, payloads: [] }, { round: 1 })).error, 'SESSION_ABORTED')
+  assert.deepEqual(await start(two.run, second.fresh), {})
+  // Whoever else leads a run of that key meanwhile is refused, here and at the other honest node.
+  const { body } = await house.operator(3, 'refresh', { key_ids: [workspace.set.key_id] })
+  assert.equal(body.refreshed.length, 0)
+})
+
+test('a run that fits no key, or a key that exists, is not opened', async () => {
+  for (const [body, error] of [
+    [opening({ epoch: 1 }), 'KEY_CONFLICT'], [opening({ key_id: 's-none' }), 'KEY_CONFLICT'], [opening({ curve: 'ed25519' }), 'KEY_CONFLICT'],
+    [keygen({ key_id: workspace.set.key_id }), 'KEY_CONFLICT'], [keygen({ epoch: 1 }), 'KEY_CONFLICT'], [keygen({ key_id: '../x' }), 'BAD_ORDER'],
+    [keygen({ key_id: 's.1' }), 'BAD_ORDER'],
+  ] as const) assert.equal((await say('ceremony/open', body)).error, error, JSON.stringify(body))
+})
+
+test('one node leads four runs at most', async () => {
+  const answers = await Promise.all(Array.from({ length: 12 }, (_, at) => say('ceremony/open', keygen({ key_id: `s-${at}` }))))
+  const refused = answers.filter(({ error }) => error !== undefined)
+  assert.ok(refused.length >= 8 && refused.every(({ error, message }) => error === 'TOO_BUSY' && /leads too many runs/.test(message)), JSON.stringify(answers))
+})
+
+test('a run keeps no message of a later round, none that is larger than the engine takes, and one of each round', async () => {
+  // In place of one of those four.
+  const run = keygen({ key_id: 's-0' })
+  assert.equal((await say('ceremony/open', run)).error, undefined)
+  for (const round of [0, 2, 3, 1000, -1]) {
+    assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round })).error, 'SESSION_ABORTED', String(round))
+  }
+  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'.repeat(1_400_001)] }, { round: 1 })).error, 'BAD_ORDER')
+  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x', 'y'] }, { round: 1 })).error, 'BAD_ORDER')
+  assert.deepEqual(await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 }), {})
+  assert.equal((await say('ceremony/message', { run: run.run, payloads: ['x'] }, { round: 1 })).error, 'SESSION_ABORTED')
+})
+
+test('a call that is larger than its kind has reason to be is cut off before it is read', async () => {
+  for (const call of ['/peer/ceremony/message', '/peer/ceremony/open', '/peer/key/get', '/peer/nothing']) {
+    const body = { run: fresh(), payloads: ['x'.repeat(callBytesMax(call) + 1)] }
+    await assert.rejects(node.say(2, call, body), /peer node 2: /)
+  }
+  assert.match(house.logs, /\/peer\/ceremony\/message with \d+ bytes, which are more than 2097152/)
+  // The node goes on.
+  assert.equal((await say('refresh/state', { key_id: workspace.set.key_id })).epoch, 0)
+})
+
+test('of one peer no more is in memory than a large order and a third of it', async () => {
+  const room = new Room()
+  const order = callBytesMax('/peer/sign/open')
+  const release = room.take(1, order)
+  assert.throws(() => room.take(1, order), /bytes of calls at a time/)
+  assert.doesNotThrow(() => room.take(3, order))
+  release()
+  release()
+  const again = room.take(1, order)
+  room.take(1, Room.bytesMax - order)
+  assert.throws(() => room.take(1, 1))
+  again()
+  room.take(1, 1)
+})
+
+test('what a hostile leader began leaves no share, and bans nobody', async () => {
+  const names = readdirSync(join(house.peers.nodes[1]!.home, 'record.shares')).filter((name) => name.startsWith(`${workspace.set.key_id}.`))
+  assert.equal(names.length, 1, names.join())
+  const { status, body } = await house.get(2, '/status')
+  assert.deepEqual([status, body.bans], [200, []])
+})
