@@ -26,6 +26,7 @@ export interface Metrics {
   signerClock: Gauge<'node'>
   signerKeysReady: Gauge<'node' | 'curve'>
   signerPeersDown: Gauge<'node'>
+  signerBans: Gauge<'node' | 'banned'>
   signerCertificateExpiry: Gauge<'node'>
   platformCertificateExpiry: Gauge
   sanctionsPublished: Gauge
@@ -103,6 +104,7 @@ export function createMetrics(): Metrics {
     signerClock: gauge('custody_signer_clock_offset_seconds', 'How far a node’s clock is ahead of this one, to about a second', 'node'),
     signerKeysReady: gauge('custody_signer_keys_ready', 'Keys that are made and certified for workspaces to come', 'node', 'curve'),
     signerPeersDown: gauge('custody_signer_peers_unreachable', 'Other nodes that a signer node does not reach', 'node'),
+    signerBans: gauge('custody_signer_bans', '1: the signer node `node` has banned the node `banned` permanently', 'node', 'banned'),
     signerCertificateExpiry: gauge(
       'custody_signer_certificate_expiry_timestamp_seconds',
       'When the TLS certificate expires that a signer node presented last; absent until it presents one', 'node'),

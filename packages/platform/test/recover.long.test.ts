@@ -1,22 +1,19 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
-import { copyFileSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { copyFileSync, existsSync, readFileSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { addressAt, loadRegistry, type Network } from '@custody/chains'
-import { sweeperOf } from '@custody/chains/sweep'
+import { addressAt, type Network } from '@custody/chains'
 import { freePorts } from '../../signer/test/homes.ts'
 import { Public } from '../../signer/src/recover/funds.ts'
-import { fundedWallet, TestPlatform, waitFor, call, type User } from './harness.ts'
+import { fundedWallet, TestPlatform, call, type User } from './harness.ts'
+import { RecoveryDrill, registry } from './recovery-drill.ts'
 
 /** Platform, database and one node are gone for good: two operators move every family's funds with two backups. */
 const platform = new TestPlatform()
-const aside = mkdtempSync(join(tmpdir(), 'custody-recover-'))
-const RECOVER = fileURLToPath(new URL('../../signer/src/recover.ts', import.meta.url))
-const registry = loadRegistry('local')
-const place = (name: string): string => join(aside, name)
+const operators = new RecoveryDrill()
+const place = (name: string): string => operators.place(name)
+const recover = (...words: string[]) => operators.recover(...words)
+const done = (...words: string[]) => operators.done(...words)
 
 /** `to` holds nothing before; `most` is what the operators let one transaction cost. */
 const NETWORKS: Record<string, { to: string; most: string; fund: Record<string, string> }> = {
@@ -31,7 +28,6 @@ const NETWORKS: Record<string, { to: string; most: string; fund: Record<string, 
 const CODES = Object.keys(NETWORKS)
 let user: User
 let devnet = ''
-const running: ChildProcess[] = []
 
 before(async () => {
   await platform.start()
@@ -39,66 +35,20 @@ before(async () => {
   user = await platform.user('acme')
 })
 after(async () => {
-  for (const child of running) child.kill('SIGTERM')
+  await operators.stop()
   if (existsSync(place('signers'))) renameSync(place('signers'), join(platform.home, 'signers'))
   await platform.remove()
-  rmSync(aside, { recursive: true, force: true })
+  await operators.remove()
 })
 
-interface Said { status: number | null; stdout: string; stderr: string }
-function recover(...words: string[]): Promise<Said> {
-  const child = spawn(process.execPath, [RECOVER, ...words], { stdio: ['ignore', 'pipe', 'pipe'], cwd: aside })
-  const said = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const) child[name].setEncoding('utf8').on('data', (text: string) => (said[name] += text))
-  return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...said })))
-}
-async function done(...words: string[]): Promise<string> {
-  const { status, stdout, stderr } = await recover(...words)
-  assert.equal(status, 0, `${words.join(' ')}: ${stderr}`)
-  return stdout
-}
-async function openNode(node: number, port: number, partner: string): Promise<void> {
-  const child = spawn(process.execPath, [
-    RECOVER, 'node', '--home', place(`node-${node}`), '--backup', place(`backup-${node}.json`), '--recovery-secret', place(`recovery-${node}`),
-    '--listen', `127.0.0.1:${port}`, '--peer', partner,
-  ], { stdio: ['ignore', 'pipe', 'pipe'] })
-  running.push(child)
-  let said = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (said += text))
-  await waitFor(`node ${node}`, async () => {
-    if (child.exitCode !== null) throw new Error(said)
-    return /^recovery node \d ready, \d+ keys$/m.test(said)
-  })
-}
-
-/** What the chain shows at addresses, by asset. */
-async function held(network: Network, placeAt: (subAccount: number, index: number) => { path: number[]; address: string }, subAccounts: number[], gap: number): Promise<Record<string, bigint>> {
-  const found = await sweeperOf(network).look({
-    registry, network, endpoint: { url: `${devnet}/${network.code.toLowerCase()}` }, fetch, subAccounts, gap, fromHeight: 0,
-    to: (NETWORKS[network.code] as { to: string }).to, placeAt, tell: () => undefined,
-  }) as { coins?: { value: string }[]; accounts?: { balance?: string; balances?: Record<string, string> }[] }
-  const sums: Record<string, bigint> = {}
-  const add = (asset: string, amount: string): void => { sums[asset] = (sums[asset] ?? 0n) + BigInt(amount) }
-  for (const { value } of found.coins ?? []) add(network.native_asset, value)
-  for (const { balance, balances = {} } of found.accounts ?? []) {
-    if (balance !== undefined) add(network.native_asset, balance)
-    for (const [asset, amount] of Object.entries(balances)) add(asset, amount)
-  }
-  return sums
-}
 function ours(network: Network): Promise<Record<string, bigint>> {
-  const known = new Public(place('backup-1.json'))
-  const key = known.key('acme', network)
-  return held(network, (subAccount, index) => {
-    const path = [subAccount, network.chain_index, index]
-    return { path, address: addressAt(network, key, path) }
-  }, known.subAccounts('acme'), 4)
+  return operators.ofWorkspace(devnet, 'acme', network, (NETWORKS[network.code] as { to: string }).to)
 }
 function theirs(network: Network): Promise<Record<string, bigint>> {
   const known = new Public(place('backup-1.json'))
   const elsewhere = (index: number): string => addressAt(network, known.key('acme', network), [4711, network.chain_index, index])
   const { to } = NETWORKS[network.code] as { to: string }
-  return held(network, (_, index) => ({ path: [0, network.chain_index, index], address: index === 0 ? to : elsewhere(index) }), [0], 1)
+  return operators.held(devnet, network, to, (_, index) => ({ path: [0, network.chain_index, index], address: index === 0 ? to : elsewhere(index) }), [0], 1)
 }
 
 const order = (node: number, code: string, to: string) => recover(
@@ -130,8 +80,8 @@ test('two operators with two backups move every family’s funds, without platfo
 async function drill(note: (line: string) => void): Promise<void> {
   const began = Date.now()
   const [first, third] = await freePorts(2) as [number, number]
-  await openNode(1, first, `3=127.0.0.1:${third}`)
-  await openNode(3, third, `1=127.0.0.1:${first}`)
+  await operators.openNode(1, first, `3=127.0.0.1:${third}`)
+  await operators.openNode(3, third, `1=127.0.0.1:${first}`)
   note(`two nodes opened: ${Date.now() - began} ms`)
   const shown = JSON.parse(await done('show', '--backup', place('backup-3.json'))) as { workspaces: unknown[] }
   assert.deepEqual(shown.workspaces, [{ workspace: 'acme', sub_accounts: [0, 1] }])

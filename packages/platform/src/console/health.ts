@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
+import { readBans } from '../signing/status.ts'
 import { WORKSPACE, workspaceParams } from './workspace.ts'
 
 const NODE_TIMEOUT_MS = 1500
@@ -58,7 +59,7 @@ export const readHealth = panelEndpoint({
       by_state: Object.fromEntries(states.map(({ state, count }) => [state, count])),
     }
     const alerts = alertsOf(services, { nodes, chains, queue, tanks, webhooks })
-    return { body: { nodes, chains, queue, webhooks, alerts } }
+    return { body: { nodes: nodes.map(({ bans: _bans, ...node }) => node), chains, queue, webhooks, alerts } }
   },
 })
 
@@ -67,14 +68,15 @@ type Chains = ReturnType<typeof chainsOf>
 
 const nodesOf = ({ signers }: Services) => Promise.all(signers.peers.map(async ({ node }) => {
   try {
-    const said = await signers.call<{ ready?: unknown; keys?: unknown; record?: { height?: unknown; head?: unknown } }>(
+    const said = await signers.call<{ ready?: unknown; keys?: unknown; record?: { height?: unknown; head?: unknown }; bans?: unknown }>(
       node, 'GET', '/status', undefined, NODE_TIMEOUT_MS)
     return {
       node, reachable: true, ready: said.ready === true, height: typeof said.record?.height === 'number' ? said.record.height : null,
       head: typeof said.record?.head === 'string' ? said.record.head : null, keys: typeof said.keys === 'number' ? said.keys : null,
+      bans: readBans(said.bans),
     }
   } catch {
-    return { node, reachable: false, ready: false, height: null, head: null, keys: null }
+    return { node, reachable: false, ready: false, height: null, head: null, keys: null, bans: [] }
   }
 }))
 
@@ -97,6 +99,9 @@ function chainsOf(
   })
 }
 
+export const banMessages = (nodes: readonly { node: number; bans: readonly number[] }[]): string[] => nodes.flatMap(({ node, bans }) => (
+  bans.map((banned) => `signer ${node} has banned signer ${banned}: the funds have to be moved to a new installation`)))
+
 function alertsOf(services: Services, { nodes, chains, queue, tanks, webhooks }: {
   nodes: Nodes; chains: Chains; queue: { oldest_s: number | null; waiting: number }; tanks: readonly { network: string; status: string }[]
   webhooks: { disabled: number } | undefined
@@ -109,6 +114,7 @@ function alertsOf(services: Services, { nodes, chains, queue, tanks, webhooks }:
   const able = `${ready} of ${nodes.length} signer nodes can sign`
   if (ready < NODES_NEEDED) say('critical', 'NOTHING_SIGNS', `${able}; ${NODES_NEEDED} are needed`)
   else if (ready < nodes.length) say('warning', 'NODE_AWAY', able)
+  for (const message of banMessages(nodes)) say('critical', 'NODE_BANNED', message)
   for (const { network, ok, reason } of chains) if (!ok) say('warning', 'CHAIN_BEHIND', `${network}: ${reason}`)
   for (const { network, status } of tanks) {
     const isEmpty = status === 'empty'

@@ -6,6 +6,7 @@ import { connectAll } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
 import { readSettings } from '../settings/settings.ts'
+import { banLine, diagnoseBans } from './doctor-bans.ts'
 import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts'
 
 export interface Diagnosis {
@@ -38,14 +39,16 @@ export function diagnosisLine(each: Diagnosis): string {
 }
 
 /**
- * Checks each configured endpoint and the TLS certificates of platform and signer nodes. Works with and without a running platform.
+ * Checks each configured endpoint, the TLS certificates of platform and signer nodes, and whether a node is banned.
+ * Works with and without a running platform.
  */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
   const endpoints = settings.network === 'local'
     ? localEndpoints(settings.localChains ?? await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
-  const diagnosing = diagnoseCertificates(identityFolder(settings.home))
+  const folder = identityFolder(settings.home)
+  const diagnosing = Promise.all([diagnoseCertificates(folder), diagnoseBans(folder)])
   const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]
@@ -71,14 +74,15 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured')
-  const certificates = await diagnosing
+  const [certificates, bans] = await diagnosing
   const isExpired = certificates.some(({ state }) => state === 'expired')
-  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok') && !isExpired
+  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok') && !isExpired && bans.length === 0
   const text = [
     `${settings.network}: ${configured.length} of ${found.length} networks configured`,
     ...found.map(diagnosisLine),
     ...certificates.flatMap(certificateLines),
+    ...bans.map(banLine),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ].join('\n')
-  return { result: { ok, networks: found, certificates }, text, exitCode: ok ? 0 : 1 }
+  return { result: { ok, networks: found, certificates, bans }, text, exitCode: ok ? 0 : 1 }
 }

@@ -322,7 +322,8 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await backups()).restore,
   },
   {
-    usage: 'doctor', summary: 'Check each configured endpoint and the TLS certificates of platform and signer nodes.',
+    usage: 'doctor',
+    summary: 'Check each configured endpoint, the TLS certificates of platform and signer nodes, and whether a node is banned.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {
@@ -341,6 +342,15 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s',
     options: { 'workspace W': 'one workspace', ...WHICH },
     run: async () => (await signer()).refresh,
+  },
+  {
+    usage: 'signer bans', summary: 'List the peers that a signer node has banned, and the bans that its peers reported.',
+    options: WHICH, run: async () => (await signer()).bans,
+  },
+  {
+    usage: 'signer ban', summary: 'Ban a peer permanently at a signer node: it signs nothing with that peer from then on.',
+    options: { ...WHICH, '!peer N': 'number of the node to ban', 'reason TEXT': 'for the record; at most 200 characters' },
+    run: async () => (await signer()).ban,
   },
   {
     usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites',

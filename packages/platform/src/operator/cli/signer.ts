@@ -43,6 +43,29 @@ export const refresh: Run = async ({ home, values }) => {
   return { result, text: lines.join('\n'), exitCode: result.failed.length === 0 ? 0 : 1 }
 }
 
+interface Ban { node: number; identity: string; at: number; reason: string; cause: string; by?: number }
+const causeOf = ({ cause, reason, at }: Omit<Ban, 'node'>): string =>
+  `${cause === 'operator' ? "operator's order" : 'proven cheat'}, ${new Date(at).toISOString()}: ${reason}`
+
+export const bans: Run = async ({ home, values }) => {
+  const signer = pick(home, values)
+  const result = await callSigner(signer, 'bans', {}) as { bans: Ban[]; reports: Ban[] }
+  const lines = [
+    ...result.bans.map((each) => `signer ${signer.node} has banned signer ${each.node} (${each.identity}): ${causeOf(each)}`),
+    ...result.reports.map((each) => `signer ${each.by} reports a ban of signer ${each.node} (${each.identity}): ${causeOf(each)}`),
+  ]
+  return { result: { ...result }, text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines.join('\n') }
+}
+
+export const ban: Run = async ({ home, values }) => {
+  const peer = need(values, 'peer')
+  if (!/^[123]$/.test(peer)) throw new OperatorError('--peer: must be 1, 2 or 3')
+  const reason = values['reason'] === undefined ? {} : { reason: values['reason'] }
+  const result = await callSigner(pick(home, values), 'ban', { node: Number(peer), ...reason }) as Ban & { banned: number }
+  const text = `signer ${result.node} has banned signer ${result.banned} (${result.identity}): ${causeOf(result)}`
+  return { result: { ...result }, text }
+}
+
 export const backup: Run = async ({ home, values }) => {
   const file = resolve(need(values, 'out'))
   const result = await callSigner(pick(home, values), 'backup', { file }) as Record<string, unknown>
