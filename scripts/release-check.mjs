@@ -41,6 +41,7 @@ const npm = (...words) => ['npm', 'run', '--silent', ...words]
 /** Name, command, and what sums up its output. */
 const PARTS = [
   ['engine', npm('engine'), null],
+  ['advisories', ['node', 'scripts/advisories.mjs'], lastLine],
   ['typecheck', npm('typecheck'), null],
   ['lint', npm('lint'), null],
   ['documentation', npm('docs', '--', '--build'), null],

@@ -34,6 +34,8 @@ export class Refresher {
   readonly #parts: Parts
   #running = false
   #isForgetting = false
+  /** Keys of which it was said that their old share is still there. */
+  readonly #unforgotten = new Set<string>()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -122,18 +124,26 @@ export class Refresher {
 
   /** Wipes old shares where both peers have switched since. For housekeeping: nothing depends on when it runs. */
   async forgetOld(): Promise<void> {
-    const { store, log } = this.#parts
+    const { store } = this.#parts
     if (this.#isForgetting) return
     this.#isForgetting = true
     for (const { key_id: keyId, epoch, session, previous } of store.state.keys.values()) {
       if (!previous || session === null) continue
       try {
         await this.#forget({ key_id: keyId, epoch, session })
+        this.#unforgotten.delete(keyId)
       } catch (error) {
-        log('warn', 'an old share could not be wiped yet', { key: keyId, reason: reason(error) })
+        this.#tellOnce(keyId, error)
       }
     }
     this.#isForgetting = false
+  }
+
+  #tellOnce(keyId: string, error: unknown): void {
+    if (!this.#unforgotten.has(keyId)) {
+      this.#parts.log('warn', 'an old share cannot be wiped yet; this is tried again', { key: keyId, reason: reason(error) })
+    }
+    this.#unforgotten.add(keyId)
   }
 
   /** What both peers have switched to, each asked directly. @throws Refusal PEER_UNAVAILABLE */
