@@ -1,8 +1,13 @@
 // What each role may ask of the control panel, whose it is, and what is written down of it: every route, by sweeps.
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
 import { createHash, randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join as joinPath } from 'node:path'
 import { before, test } from 'node:test'
+import { canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
+import { keyWithLines } from '../../request-auth/test/support.ts'
 import { panelEndpoints } from '../src/app/panel.ts'
 import { csvLine } from '../src/console/csv.ts'
 import { documentOf } from '../src/console/document.ts'
@@ -10,6 +15,7 @@ import { publish } from '../src/events/publish.ts'
 import { isAllowed, readRange } from '../src/http/ip-allow-list.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createApiUser, revokeApiUser } from '../src/operator/api-users.ts'
+import { readPublicKey } from '../src/operator/cli/typed.ts'
 import { inviteToConsole, listConsolePeople, resetPerson } from '../src/operator/console.ts'
 import { distributor } from '../src/webhooks/distribute.ts'
 import { BrokenLog, verifyLog, type AuditLine } from '../src/people/audit-chain.ts'
@@ -279,6 +285,34 @@ test('a key is used from its addresses alone: told after the signature, by the p
   assert.equal((await ask()).status, 200)
 })
 
+test('attack: a key whose lines are commands runs none of them where operators paste what the panel shows', async () => {
+  const operator = await join(api, acme.workspaceId, 'operator')
+  const hostile = keyWithLines(PUBLIC_KEY, ['PEM', 'pwned', 'exit'])
+  const wish = { sub_account: 'main', role: 'full', public_key_pem: hostile, own: true }
+  type Request = { id: string; key_fingerprint: string; public_key_pem: string; commands: { command: string }[] }
+  const { body: made } = await operator.browser.ask<Request>('POST', '/workspaces/acme/api-users', wish)
+  const { body: rows } = await operator.browser.ask<Request[]>('GET', '/workspaces/acme/api-users')
+  const shown = rows.find(({ id }) => id === made.id)!
+  assert.deepEqual([shown.public_key_pem, shown.key_fingerprint], [canonicalPublicKey(hostile), fingerprintOfKey(parsePublicKey(hostile))])
+  const folder = mkdtempSync(joinPath(tmpdir(), 'paste-'))
+  try {
+    for (const name of ['npx', 'pwned']) writeFileSync(joinPath(folder, name), `#!/bin/sh\nprintf '%s\\n' "${name}" "$@" >> ${folder}/ran\n`, { mode: 0o755 })
+    for (const { command } of [...made.commands, ...shown.commands]) {
+      assert.ok(!command.includes('\n'), command)
+      rmSync(joinPath(folder, 'ran'), { force: true })
+      spawnSync('bash', [], { input: `${command}\n`, env: { PATH: `${folder}:${process.env['PATH'] ?? ''}`, API_KEY: 'key', INDEX: '1' }, cwd: folder })
+      const ran = readFileSync(joinPath(folder, 'ran'), 'utf8').trim().split('\n')
+      assert.deepEqual(ran.slice(0, 2), ['npx', 'custody'])
+      assert.ok(!ran.includes('pwned'))
+      // What the command takes is the very key whose fingerprint is compared.
+      const typed = readPublicKey(ran[ran.indexOf('--public-key') + 1] ?? '')
+      assert.equal(fingerprintOfKey(parsePublicKey(typed)), made.key_fingerprint)
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+})
+
 test('an API user is asked for, made by the operator’s hand, seen in use, and revoked', async () => {
   const operator = await join(api, acme.workspaceId, 'operator')
   const ask = <T>(who: Somebody, method: string, path = '', body?: object) => who.browser.ask<T & Problem>(method, `/workspaces/acme/api-users${path}`, body)
@@ -288,7 +322,7 @@ test('an API user is asked for, made by the operator’s hand, seen in use, and 
   const made = await ask<{ id: string; key_fingerprint: string; commands: { where: string; command: string }[] }>(operator, 'POST', '', wish)
   assert.equal(made.status, 200, made.text)
   assert.deepEqual(made.body.commands.map(({ where }) => where), ['signer node 1', 'signer node 2', 'signer node 3', 'the platform’s host'])
-  assert.match(made.body.commands[3]?.command ?? '', /custody api-user create --workspace 'acme' --sub-account 'main' --role full --public-key custody-[0-9a-f]{12}\.pub/)
+  assert.match(made.body.commands[3]?.command ?? '', /custody api-user create --workspace 'acme' --sub-account 'main' --role full --public-key base64:[A-Za-z0-9+/]+={0,2} /)
   type Row = { id: string; api_key: string | null; label: string; person: { email: string } | null; enrolment: string; last_used_at: string | null; ip_allow_list: string[]; revoked_at: string | null }
   const rows = async () => (await ask<Row[]>(operator, 'GET')).body as unknown as Row[]
   const pending = (await rows()).find(({ id }) => id === made.body.id)

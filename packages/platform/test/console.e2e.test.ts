@@ -6,6 +6,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { signRequest } from '@custody/request-auth'
 import { startBrowser } from '../../checkout/test/browser.ts'
+import { readPublicKey } from '../src/operator/cli/typed.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'
 import { accessible, look, picture, Visitor } from './console-browser.ts'
 import { codeOf } from './console-stage.ts'
@@ -116,7 +117,7 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   await page.getByText('Waits for enrolment').waitFor()
   const command = await page.getByRole('region', { name: /^Command/ }).innerText()
   assert.match(command, /npx custody api-user create --workspace 'acme' --sub-account 'main' --role full --public-key \S+/)
-  const publicKeyPem = /-----BEGIN[^]+END PUBLIC KEY-----/.exec(command)?.[0] ?? assert.fail(command)
+  const publicKeyPem = readPublicKey(/--public-key (\S+)/.exec(command)?.[1] ?? assert.fail(command))
   const fingerprint = await page.locator('.id .code').first().innerText()
   await look(page, 'a key that waits', { picture: 'browser-key', isWhole: true })
   // What the operator's command does.

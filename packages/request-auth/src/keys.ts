@@ -35,6 +35,20 @@ export function parsePublicKey(pem: string): KeyObject {
 }
 
 /**
+ * The one spelling in which a public key is kept and shown: PEM with lines of 64 characters. In any other, what stands between its
+ * line ends is the choice of whoever made the key.
+ * @param pem as {@link parsePublicKey} reads it
+ * @throws AuthError as {@link parsePublicKey} does
+ */
+export const canonicalPublicKey = (pem: string): string => (parsePublicKey(pem).export({ type: 'spki', format: 'pem' }) as string).trim()
+
+/**
+ * A public key as one word of letters, digits, `+`, `/` and `=`, which no shell reads as anything else.
+ * @returns base64 of its DER SubjectPublicKeyInfo
+ */
+export const publicKeyWord = (pem: string): string => parsePublicKey(pem).export({ type: 'spki', format: 'der' }).toString('base64')
+
+/**
  * Reads a caller's private key: PEM (PKCS#8 or PKCS#1) of an RSA key, not encrypted.
  * @throws AuthError with claim `private_key` and a sentence; never a word of the key, or of OpenSSL's
  */

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { AuthError, fingerprintOfKey, parsePublicKey } from '../src/index.ts'
-import { refusesSync, rsaPair } from './support.ts'
+import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey, publicKeyWord } from '../src/index.ts'
+import { keyWithLines, refusesSync, rsaPair } from './support.ts'
 
 const pair = rsaPair()
 const pem = pair.publicKey.export({ type: 'spki', format: 'pem' }) as string
@@ -25,6 +25,20 @@ test('a fingerprint is the SHA-256 of what stands in the PEM, however that is wr
   assert.match(expected, /^[0-9a-f]{64}$/)
   for (const text of [pem, pem.replaceAll('\n', '\r\n')]) assert.equal(fingerprintOfKey(parsePublicKey(text)), expected)
   assert.notEqual(fingerprintOfKey(rsaPair().publicKey), expected)
+})
+
+test('attack: a key with lines of somebody’s choice is read, and kept and shown without them', () => {
+  const hostile = keyWithLines(pem, ['PEM', 'pwned', 'exit'])
+  assert.match(hostile, /\nPEM\npwned\nexit\n/)
+  assert.equal(parsePublicKey(hostile).asymmetricKeyDetails?.modulusLength, 4096)
+  const kept = canonicalPublicKey(hostile)
+  assert.ok(parsePublicKey(kept).equals(parsePublicKey(hostile)))
+  const [begin, ...lines] = kept.split('\n')
+  assert.deepEqual([begin, lines.pop()], ['-----BEGIN PUBLIC KEY-----', '-----END PUBLIC KEY-----'])
+  assert.ok(lines.slice(0, -1).every((line) => /^[A-Za-z0-9+/]{64}$/.test(line)), kept)
+  assert.equal(canonicalPublicKey(kept), kept)
+  assert.match(publicKeyWord(hostile), /^[A-Za-z0-9+/]+={0,2}$/)
+  for (const text of [pem, pem.replaceAll('\n', '\r\n'), `  ${pem}`]) assert.equal(canonicalPublicKey(text), pem.trim())
 })
 
 test('too few bits are refused with their number', () => {

@@ -41,3 +41,15 @@ export function refusesSync(work: () => unknown, claim: string, message?: RegExp
     return true
   })
 }
+
+/** A key that is valid RSA-4096, and whose PEM has these lines within it: whoever makes a key chooses its modulus. Letters and digits only. */
+export function keyWithLines(pem: string, lines: readonly string[]): string {
+  const base64 = pem.replace(/-----[^-]+-----|\s/g, '')
+  const chosen = lines.join('')
+  const padded = chosen.padEnd(Math.ceil(chosen.length / 4) * 4, 'A')
+  // Within the modulus, at a whole group of base64: neither its first bit nor its last changes.
+  const at = 256
+  const rest = padded.slice(chosen.length) + base64.slice(at + padded.length)
+  const body = [...base64.slice(0, at).match(/.{1,64}/g) ?? [], ...lines, ...rest.match(/.{1,64}/g) ?? []]
+  return `-----BEGIN PUBLIC KEY-----\n${body.join('\n')}\n-----END PUBLIC KEY-----`
+}

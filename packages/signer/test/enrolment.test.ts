@@ -8,6 +8,8 @@ import { SubAccounts } from '../src/enrolment/sub-accounts.ts'
 import type { Header } from '../src/envelope.ts'
 import { Store } from '../src/store/index.ts'
 import type { PeerHandler } from '../src/transport/peers.ts'
+import { canonicalPublicKey } from '@custody/request-auth'
+import { keyWithLines } from '../../request-auth/test/support.ts'
 import { callerPem, House, type Json } from './house.ts'
 
 /** Rule 1: a sub-account's name and index are bound by all three nodes, unique both ways, for ever. */
@@ -31,6 +33,16 @@ test('the nodes alone choose the index: all three answer the same one, and names
   assert.equal(new Set(indexes.values()).size, 3)
   // Another workspace counts by itself.
   assert.equal((await house.operator(1, 'enrol', enrolment('other', 'treasury'))).body.sub_account_index, 1)
+})
+
+test('a key is written down in its one spelling, whatever its file looked like, and is the same key in any', async () => {
+  const wanted = enrolment('acme', 'spelt', { public_key_pem: keyWithLines(callerPem, ['PEM', 'pwned']) })
+  const { body: first } = await house.operator(1, 'enrol', wanted)
+  assert.deepEqual([first.enrolled, first.new], [true, true], JSON.stringify(first))
+  const { body: known } = await house.operator(1, 'enrolment', { api_key: wanted.api_key })
+  assert.equal(known.public_key_pem, canonicalPublicKey(wanted.public_key_pem))
+  const { body: again } = await house.operator(1, 'enrol', { ...wanted, public_key_pem: `${known.public_key_pem}\n` })
+  assert.deepEqual([again.enrolled, again.new], [true, false], JSON.stringify(again))
 })
 
 test('sub-accounts of one workspace that are named at the same moment, at every node, each get an index of their own', async () => {

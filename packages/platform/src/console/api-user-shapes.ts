@@ -1,3 +1,4 @@
+import { publicKeyWord } from '@custody/request-auth'
 import { z } from 'zod'
 import { readRange } from '../http/ip-allow-list.ts'
 import { wholeNumber } from '../http/schemas.ts'
@@ -24,7 +25,7 @@ export const apiUserShape = z.object({
   label: z.string().nullable(), sub_account: z.string(), role: z.enum(['full', 'read-only']), rate_limit: z.int().nullable(),
   ip_allow_list: z.array(z.string()), created_at: time, last_used_at: time.nullable(), revoked_at: time.nullable(),
   key_fingerprint: z.string().meta({ description: 'SHA-256 of the public key (SubjectPublicKeyInfo), in hexadecimal' }),
-  public_key_pem: z.string(),
+  public_key_pem: z.string().meta({ description: 'PEM in its one spelling, whatever spelling was uploaded' }),
   person: z.object({ id: z.uuid(), email: z.string(), name: z.string() }).nullable().meta({ description: 'Whose own it is' }),
   enrolment: z.enum(['pending', 'enrolled']).meta({
     description: 'enrolled: the operator’s command made it, which enrols at the nodes first; each node’s operator sees what his holds',
@@ -32,23 +33,27 @@ export const apiUserShape = z.object({
   commands: z.array(commandShape).meta({ description: 'What operators type, while it is pending' }),
 })
 
+/** Of a workspace or a sub-account, whose names have no quote. */
 const quoted = (name: string): string => `'${name}'`
 
-/** What operators type to make an API user of a request: all nodes on this machine, or each on its own. */
+/**
+ * What operators type to make an API user of a request: all nodes on this machine, or each on its own.
+ * @throws AuthError where the key is none
+ */
 export function enrolmentCommands({ signers }: Services, workspace: string, request: ApiUserRequest): z.output<typeof commandShape>[] {
-  const file = `custody-${request.key_fingerprint.slice(0, 12)}.pub`
-  const save = `cat > ${file} <<'PEM'\n${request.public_key_pem.trim()}\nPEM`
-  const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${file}`
+  // Each is one line of words that no shell reads as anything else: the key, too, is somebody's choice.
+  const key = `base64:${publicKeyWord(request.public_key_pem)}`
+  const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
   const allowance = request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${save}\nnpx custody api-user create ${wish}${allowance}` }]
+  if (areHere(signers)) return [{ where: 'the platform’s host', command: `npx custody api-user create ${wish}${allowance}` }]
   return [
     ...signers.peers.map(({ node }, at) => ({
       where: `signer node ${node}`,
-      command: `${save}\nnpx custody signer enrol --home HOME ${wish}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
+      command: `npx custody signer enrol --home HOME ${wish}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
     })),
     {
       where: 'the platform’s host',
-      command: `${save}\nnpx custody api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${allowance}`,
+      command: `npx custody api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${allowance}`,
     },
   ]
 }

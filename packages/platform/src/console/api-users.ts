@@ -1,4 +1,4 @@
-import { fingerprintOfKey, parsePublicKey, AuthError } from '@custody/request-auth'
+import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import type { ApiUserRequest } from '../people/api-user-requests.ts'
@@ -32,7 +32,9 @@ export const listApiUsers = panelEndpoint({
        order by created_at desc, id`, [member.workspaceId])
     return {
       body: rows.map((row) => {
-        const shown = { ...row, key_fingerprint: row.key_fingerprint ?? fingerprintOfKey(parsePublicKey(row.public_key_pem)) }
+        const key = parsePublicKey(row.public_key_pem)
+        // Rows of earlier versions hold what was uploaded.
+        const shown = { ...row, public_key_pem: canonicalPublicKey(row.public_key_pem), key_fingerprint: fingerprintOfKey(key) }
         return { ...shown, commands: row.api_key === null ? enrolmentCommands(services, member.workspace, shown) : [] }
       }),
     }
@@ -57,10 +59,10 @@ export const requestApiUser = panelEndpoint({
     if (!body.own && !includesRole(member.role, 'admin')) {
       throw new ApiError('ROLE_REQUIRED', `own: the role admin is needed for a key that is not your own; yours is ${member.role}`)
     }
-    const pem = body.public_key_pem.trim()
+    const pem = readPublicKey(body.public_key_pem)
     const request: ApiUserRequest = {
       id: services.environment.uuid(), sub_account: body.sub_account, role: body.role, public_key_pem: pem,
-      key_fingerprint: readFingerprint(pem), label: body.label?.trim() || null, rate_limit: body.rate_limit || null,
+      key_fingerprint: fingerprintOfKey(parsePublicKey(pem)), label: body.label?.trim() || null, rate_limit: body.rate_limit || null,
       ip_allow_list: body.ip_allow_list ?? [], person_id: body.own ? session.personId : null, created_at: services.database.now(),
     }
     await changeWorkspace(services, visitor, async (tx) => {
@@ -91,10 +93,10 @@ export const requestApiUser = panelEndpoint({
   },
 })
 
-/** @throws ApiError that names the field */
-function readFingerprint(pem: string): string {
+/** The key in its one spelling. @throws ApiError that names the field */
+function readPublicKey(pem: string): string {
   try {
-    return fingerprintOfKey(parsePublicKey(pem))
+    return canonicalPublicKey(pem)
   } catch (error) {
     if (error instanceof AuthError) throw new ApiError('INVALID_REQUEST', `public_key_pem: ${error.message}`, { field: 'public_key_pem' })
     throw error

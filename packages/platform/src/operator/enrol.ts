@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { AuthError, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
+import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import type { NodePeer } from '../signing/nodes.ts'
 import { OperatorError } from './command.ts'
 import { callPlatform, callSigner, localSigners, PlatformAway } from './connect.ts'
@@ -39,8 +39,8 @@ export function readWish(wish: Wish): Required<Omit<Wish, 'index'>> & { index?: 
   if (wish.index !== undefined && (!Number.isInteger(wish.index) || wish.index < 1 || wish.index > 0x7fffffff)) {
     throw new OperatorError('--index: must be an integer from 1')
   }
-  const publicKeyPem = wish.publicKeyPem.trim()
   try {
+    const publicKeyPem = canonicalPublicKey(wish.publicKeyPem)
     const fingerprint = fingerprintOfKey(parsePublicKey(publicKeyPem))
     const apiKey = wish.apiKey === undefined ? randomUUID() : readApiKey(wish.apiKey)
     return {

@@ -1,3 +1,4 @@
+import { canonicalPublicKey } from '@custody/request-auth'
 import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, traitsOf, type Asset, type Network } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind } from '../addresses/derive.ts'
 import type { Owner } from '../engine/chain.ts'
@@ -56,7 +57,7 @@ export async function adoptUsers(
         user.api_key,
         sub.id,
         user.role,
-        user.public_key_pem.trim(),
+        canonicalPublicKey(user.public_key_pem),
         revoked ? new Date(services.environment.now()) : null,
       ])
       return { sub_account: sub.name, done: 'created' as const }

@@ -1,4 +1,4 @@
-import { AuthError, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
+import { AuthError, canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import { z } from 'zod'
 import { subAccountIndexSchema, subAccountNameSchema } from '../enrolment/sub-accounts.ts'
 import { Refusal } from '../errors.ts'
@@ -28,19 +28,24 @@ const identitiesOf = ({ keyring }: Parts) => [...keyring.identities].sort(([a], 
   node, identity: identity.export({ type: 'spki', format: 'pem' }) as string,
 }))
 
+/** The key in the one spelling that is written down, whatever spelling was typed. */
+function readPublicKey(pem: string): string {
+  try {
+    return canonicalPublicKey(pem)
+  } catch (error) {
+    if (error instanceof AuthError) throw new Refusal('BAD_REQUEST_FIELD', `public_key_pem ${error.message}`)
+    throw error
+  }
+}
+
 /**
  * Rule 1: who may ask for payments is said here and nowhere else, in the operator's own words: the sub-account by its name,
  * whose index the nodes alone know.
  */
 export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
   const { store, subAccounts, config } = parts
-  const { index, ...wanted } = shaped(enrolSchema, body)
-  try {
-    parsePublicKey(wanted.public_key_pem)
-  } catch (error) {
-    if (error instanceof AuthError) throw new Refusal('BAD_REQUEST_FIELD', `public_key_pem ${error.message}`)
-    throw error
-  }
+  const { index, ...typed } = shaped(enrolSchema, body)
+  const wanted = { ...typed, public_key_pem: readPublicKey(typed.public_key_pem) }
   if (store.state.revoked.has(wanted.api_key)) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
   if (store.state.restoring) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
   const bound = await subAccounts.bind(wanted.workspace, wanted.sub_account, index)
@@ -48,7 +53,7 @@ export async function enrol(parts: Parts, body: unknown): Promise<unknown> {
   const known = store.state.enrolments.get(wanted.api_key)
   if (store.state.revoked.has(wanted.api_key)) throw new Refusal('ENROLMENT_CONFLICT', 'The API key is revoked, for ever')
   if (known) {
-    const same = known.public_key_pem.trim() === wanted.public_key_pem.trim()
+    const same = canonicalPublicKey(known.public_key_pem) === wanted.public_key_pem
       && known.role === wanted.role
       && known.workspace === wanted.workspace
       && known.sub_account === bound
@@ -75,5 +80,5 @@ export function enrolment(parts: Parts, body: unknown): unknown {
   const { api_key } = shaped(keySchema, body)
   const known = parts.store.state.enrolments.get(api_key)
   if (!known) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
-  return { ...told(parts, known), public_key_pem: known.public_key_pem }
+  return { ...told(parts, known), public_key_pem: canonicalPublicKey(known.public_key_pem) }
 }

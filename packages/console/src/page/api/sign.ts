@@ -17,7 +17,8 @@ export interface Draft {
 /** A request that this browser cannot sign, on its way to somebody who can; null while there is none. */
 export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | null>(null)
 
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
+/** A text as one word of a shell. */
+export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** What is typed, on a machine that holds a key, to sign and send a request. */
 export const commandOf = ({ method, path, body }: Draft): string =>
   `npx custody request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`

@@ -1,6 +1,7 @@
 import { askPrepaidFee } from '../api/ask.ts'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
+import { quoted } from '../api/sign.ts'
 import type { Page as PageOf, PrepaidEntry, PrepaidFee, Series } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
@@ -113,7 +114,7 @@ export function Prepaid() {
           <Card title="Top up" lead="The operator books what you paid.">
             <Code
               label="Command of the operator"
-              text={`npx custody prepaid-fee adjust --workspace ${scope.value.workspace} --amount 500`}
+              text={`npx custody prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`}
             />
           </Card>
         </div>

@@ -1,5 +1,6 @@
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
 import { query } from '../api/http.ts'
+import { quoted } from '../api/sign.ts'
 import type { GasTank, GasTankEntry, Page as PageOf, Series } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
@@ -18,7 +19,7 @@ const words = (type: string) => type.charAt(0).toUpperCase() + type.slice(1).rep
 
 function Operator({ network }: { network: string }) {
   const { workspace } = scope.value
-  const of = `--workspace ${/^[\w.-]+$/.test(workspace) ? workspace : `'${workspace}'`} --network ${network}`
+  const of = `--workspace ${quoted(workspace)} --network ${network}`
   return (
     <Card title="For the operator" lead="What changes or empties a tank is said at the signer nodes’ own sockets, not here.">
       <Code

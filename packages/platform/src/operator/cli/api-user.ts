@@ -5,11 +5,11 @@ import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from '../enrol.ts'
 import { orderNodes, type NodeAnswer } from '../nodes.ts'
-import { need, readText, warn, type Run, type Values } from './typed.ts'
+import { need, readPublicKey, warn, type Run, type Values } from './typed.ts'
 
 /** What was typed of an API user. */
 export function wishOf(values: Values): Wish {
-  const publicKeyPem = readText(need(values, 'public-key'), 'public-key')
+  const publicKeyPem = readPublicKey(need(values, 'public-key'))
   return {
     workspace: need(values, 'workspace'), subAccount: need(values, 'sub-account'), role: need(values, 'role'), publicKeyPem,
     ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : {

@@ -22,7 +22,7 @@ const WHICH = { 'node N': '1, 2 or 3, where all are on this machine', 'home HOME
 const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
 const WISH = {
   ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only',
-  '!public-key FILE': 'PEM of the caller’s RSA public key',
+  '!public-key KEY': 'file with the PEM of the caller’s RSA public key, or base64:… as the control panel shows it',
   'trust-file FILE': 'where to write what the caller pins, to check addresses by itself',
 }
 

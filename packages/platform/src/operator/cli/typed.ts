@@ -20,6 +20,12 @@ export function readText(path: string, option: string): string {
   return readFileSync(path, 'utf8')
 }
 
+/** A public key as PEM: of a file, or typed as `base64:` and its DER, as the control panel shows it. */
+export function readPublicKey(typed: string): string {
+  const word = /^base64:([A-Za-z0-9+/]+={0,2})$/.exec(typed)
+  return word ? `-----BEGIN PUBLIC KEY-----\n${word[1]}\n-----END PUBLIC KEY-----` : readText(typed, 'public-key')
+}
+
 export function warn(problems: readonly string[], what: string): void {
   for (const problem of problems) process.stderr.write(`warning: ${what}: ${problem}\n`)
 }
