@@ -1,4 +1,3 @@
-import { canonicalPublicKey } from '@custody/request-auth'
 import { CHANGE_INDEX, familyOf, OMNIBUS_INDEX, pathOf, TANK_SUB_ACCOUNT, traitsOf, type Asset, type Network } from '@custody/chains'
 import { ensureAddress, ensureChange, ensureOmnibus, type AddressKind } from '../addresses/derive.ts'
 import type { Owner } from '../engine/chain.ts'
@@ -57,7 +56,7 @@ export async function adoptUsers(
         user.api_key,
         sub.id,
         user.role,
-        canonicalPublicKey(user.public_key_pem),
+        user.public_key_pem.trim(),
         revoked ? new Date(services.environment.now()) : null,
       ])
       return { sub_account: sub.name, done: 'created' as const }

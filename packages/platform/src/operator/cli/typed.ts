@@ -15,7 +15,7 @@ export function need(values: Values, option: string): string {
   return value
 }
 
-export function readText(path: string, option: string): string {
+function readText(path: string, option: string): string {
   if (!existsSync(path)) throw new OperatorError(`--${option}: there is no file ${path}`)
   return readFileSync(path, 'utf8')
 }
