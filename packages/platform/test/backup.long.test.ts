@@ -184,7 +184,7 @@ test('what is no whole backup of this version is not restored, and nothing is re
   await refused(/PG_VERSION is missing/, '--without-secrets')
   fresh()
   const text = readFileSync(join(bad, 'nodes/node-1.json'), 'utf8')
-  writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":1', '"version":2'))
+  writeFileSync(join(bad, 'nodes/node-1.json'), text.replace('"version":2', '"version":1'))
   await refused(/nodes\/node-1\.json was changed/, '--verify')
   appendFileSync(join(bad, file), ' ')
   await refused(/PG_VERSION has \d+ bytes, not \d+; .*was changed|was changed; .*/, '--verify')

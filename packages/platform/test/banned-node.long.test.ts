@@ -7,7 +7,8 @@ import { DatabaseSync } from 'node:sqlite'
 import { after, before, test } from 'node:test'
 import type { Network } from '@custody/chains'
 import { editConfigs, freePorts, makeHomes, nodeHere } from '../../signer/test/homes.ts'
-import { signersFolder } from '../src/app/local.ts'
+import { printOf, type Pinned } from '../../signer/src/prints.ts'
+import { identityFolder, signersFolder } from '../src/app/local.ts'
 import { blocksOf, ROOT } from './documents.ts'
 import { balance, call, fundedWallet, TestPlatform, waitFor, type User } from './harness.ts'
 import { prepareDatabase } from './prepared-database.ts'
@@ -148,9 +149,13 @@ async function drill(open: string, move: string, oldAddresses: Map<Leg, string>,
     }
   }
   const [first, second] = await freePorts(2) as [number, number]
+  // What the operators wrote down when the old nodes were set up.
+  const known = JSON.parse(readFileSync(join(identityFolder(old.home), 'peers.json'), 'utf8')) as { nodes: (Pinned & { node: number })[] }
+  const printOfNode = (node: number): string => printOf(node, known.nodes.find((each) => each.node === node) as Pinned)
   await Promise.all(open.split('\n').map((line) => operators.runNode(...line
     .replace('0.0.0.0:7001', `127.0.0.1:${first}`).replace('0.0.0.0:7002', `127.0.0.1:${second}`)
     .replace('HOST1:7001', `127.0.0.1:${first}`).replace('HOST2:7002', `127.0.0.1:${second}`)
+    .replace('"$PRINT1"', printOfNode(1)).replace('"$PRINT2"', printOfNode(2))
     .split(' node ').at(-1)!.split(' '))))
   note('two nodes opened')
 

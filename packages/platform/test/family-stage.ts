@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { loadRegistry, parseAmount, type Asset, type Curve } from '@custody/chains'
 import { signRequest } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
+import type { LocalChain } from '../../devnet/src/local-chain.ts'
 import { createAddress } from '../src/addresses/create-address.ts'
 import { audit } from '../src/audit/audit.ts'
 import type { Database } from '../src/database/pool.ts'
@@ -104,6 +105,8 @@ export class FamilyStage {
     throw new Error('the process ended here')
   }
 
+  get #chain(): LocalChain { return this.#devnet.chains.find(({ code }) => code === this.place.code) as LocalChain }
+
   /** An empty database, and a wallet with coins in it. */
   async open(): Promise<void> {
     await empty(this.database, 'workspaces', 'ledger_entries', 'signing_accounts', 'network_scans', 'blocks', 'utxos')
@@ -115,6 +118,8 @@ export class FamilyStage {
     this.nodes.enrol({ api_key: apiKey, public_key_pem: PUBLIC_KEY, role: 'full', workspace: 'acme', sub_account: index })
     this.caller = { apiKey, role: 'full', workspaceId, workspace: 'acme', subAccountId, subAccount: 'main', subAccountIndex: index }
     const body = { asset: this.place.code }
+    // Its first start takes longer than an endpoint may for an answer, where the machine is busy.
+    await this.#chain.start()
     const wallet = await this.#ask(createWallet, body)
     this.walletId = wallet['id'] as string
     this.source = (await this.#ask(createAddress, body))['address'] as string
@@ -208,8 +213,7 @@ export class FamilyStage {
   async turn(): Promise<boolean> {
     while (await this.#fill()) await this.scan();
     if (await this.step()) return true
-    const chain = this.#devnet.chains.find(({ code }) => code === this.place.code)
-    const { waiting } = await (chain as NonNullable<typeof chain>).info()
+    const { waiting } = await this.#chain.info()
     const open = await this.database.one<{ burying: boolean; wait: number | null }>(
       `select coalesce(bool_or(state in ('CONFIRMING', 'BROADCASTING')), false) burying,
          extract(epoch from min(next_run_at) - $1::timestamptz) * 1000 wait

@@ -10,6 +10,7 @@ import { Refusal } from './errors.ts'
 import { keysAsWritten } from './kek/home.ts'
 import { awaitVault } from './kek/wait.ts'
 import { Backups } from './keys/backup.ts'
+import { Confirmation } from './keys/confirmation.ts'
 import { Ceremonies } from './keys/ceremony.ts'
 import { Keyring } from './keys/keyring.ts'
 import { PairTests } from './keys/pair-tests.ts'
@@ -71,7 +72,7 @@ export async function startNode(config: Config, environment: Environment, log: L
     config, environment, log, store, registry, vault, peers, bans, banReports, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
-    backups: new Backups({ config, store, peers, keyring, vault, log }),
+    backups: new Backups({ config, store, peers, keyring, vault, log, confirmation: new Confirmation({ config, store, peers }) }),
     refresher: new Refresher({ config, store, peers, keyring, log, ceremonies, tests }),
     restoring: () => store.state.restoring || store.state.recovering,
   }

@@ -13,7 +13,8 @@ import { askNode } from './recover/socket.ts'
 const USAGE = `Usage: node packages/signer/src/recover.ts COMMAND [options]
 
 At each of the two nodes, by its own operator:
-  node    --home DIR --backup FILE --recovery-secret FILE --listen HOST:PORT --peer N=HOST:PORT
+  node    --home DIR --backup FILE --recovery-secret FILE --print PRINT --listen HOST:PORT --peer N=HOST:PORT
+          PRINT: of this node, as setup.ts said it when the nodes were set up; may be left out in local
           opens a node from its backup, and runs it until it is ended
   order   --home DIR --workspace W --network N --to ADDRESS [--tag T] --max-fee COINS
           says where funds may go, and what one transaction may cost at most
@@ -30,7 +31,7 @@ By one of the two; any node's backup tells the addresses, of which nothing is se
 
 const OPTIONS = [
   'home', 'backup', 'recovery-secret', 'listen', 'peer', 'workspace', 'network', 'to', 'tag', 'max-fee', 'endpoint', 'out', 'in',
-  'from-height', 'gap', 'sub-accounts', 'partner', 'wait',
+  'from-height', 'gap', 'sub-accounts', 'partner', 'wait', 'print',
 ] as const
 type Name = (typeof OPTIONS)[number]
 type Values = Partial<Record<Name, string>>
@@ -95,7 +96,7 @@ async function runNode(values: Values): Promise<void> {
   if (!node || !at) throw new Error('--peer: must be N=HOST:PORT')
   const running = await openForRecovery({
     home: need(values, 'home'), backup: need(values, 'backup'), recoverySecretFile: need(values, 'recovery-secret'),
-    listen: placeOf(need(values, 'listen'), 'listen'), partner: { node: Number(node), ...placeOf(at, 'peer') },
+    print: values.print ?? null, listen: placeOf(need(values, 'listen'), 'listen'), partner: { node: Number(node), ...placeOf(at, 'peer') },
   })
   const end = (): void => { void running.stop().then(() => process.exit(0)) }
   process.on('SIGTERM', end)

@@ -1,14 +1,18 @@
 import { readKek, type KekSettings } from '@custody/key-encryption'
+import { createPublicKey, X509Certificate } from 'node:crypto'
 import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { z } from 'zod'
 import { reasonOf } from '@custody/chains/reason'
 import type { ConfigFile } from './config.ts'
 import { keyFileOf, makeHomeKey } from './kek/home.ts'
-import { backupFileSchema, readRecoverySecret } from './keys/backup.ts'
+import { readRecoverySecret } from './keys/backup.ts'
+import { readBackup } from './keys/backup-file.ts'
 import { openText } from './keys/sealed.ts'
+import { printsOf } from './prints.ts'
 import { passphraseOf, setupNode, setupPlatform, setupRecovery, type Told } from './set-up/apart.ts'
-import { check } from './set-up/check.ts'
+import { check, named } from './set-up/check.ts'
 import { closed, makeIdentity, makeRecovery, makeTls, SetupError, socketOf, TIMEOUTS, write, writeJson } from './set-up/files.ts'
 
 /** Three homes and the platform's client identity under one parent, on one machine, which is not custody. */
@@ -68,34 +72,83 @@ async function setupLocal(parent: string, { ports, kek, env = process.env }: Set
   writeJson(join(platform, 'peers.json'), { version: 1, mode: 'local', nodes: listed })
 }
 
-/**
- * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup. Shares and memory
- * come back by the operator's `restore` once the node runs.
- */
-export async function restoreHome(
-  o: { home: string; file: string; recoverySecretFile: string; kek?: KekSettings; env?: NodeJS.ProcessEnv }
-): Promise<void> {
-  const home = resolve(o.home)
-  if (existsSync(join(home, 'config.json'))) throw new SetupError(`${home} has a configuration already`)
-  const backup = backupFileSchema.parse(JSON.parse(readFileSync(o.file, 'utf8')))
-  const secret = readRecoverySecret(o.recoverySecretFile)
-  let files: Record<string, string>
+export interface RestoreHome {
+  home: string; file: string; recoverySecretFile: string
+  /** The node's print as its operator has it, or reads it at another node. Null: of `local` alone. */
+  print: string | null
+  kek?: KekSettings; env?: NodeJS.ProcessEnv
+}
+
+const homeFilesSchema = z.object({
+  'config.json': z.string(), 'identity.key': z.string(), 'identity.pub': z.string(), 'tls.key': z.string(), 'tls.crt': z.string(),
+})
+
+/** @throws SetupError where a private key is not that of the public half beside it */
+function assertPairs(files: z.infer<typeof homeFilesSchema>): void {
+  const publicOf = (pem: string): string => createPublicKey(pem).export({ type: 'spki', format: 'pem' }) as string
+  const isPair = publicOf(files['identity.key']) === publicOf(files['identity.pub'])
+    && publicOf(files['tls.key']) === (new X509Certificate(files['tls.crt']).publicKey.export({ type: 'spki', format: 'pem' }) as string)
+  if (!isPair) throw new SetupError('The backup holds a private key that does not belong to its public half: take another copy')
+}
+
+/** Everybody can seal to a recovery key, so what opens with it may be anybody's: the print says whose it is. */
+function openHome({ file, recoverySecretFile, print }: RestoreHome) {
+  const backup = readBackup(file)
+  const secret = readRecoverySecret(recoverySecretFile)
+  let files: z.infer<typeof homeFilesSchema>
   try {
-    files = JSON.parse(openText(backup.home, secret)) as Record<string, string>
+    files = homeFilesSchema.parse(JSON.parse(openText(backup.content.home, secret)))
   } catch {
     throw new SetupError('The recovery secret does not open this backup')
   } finally {
     secret.fill(0)
   }
-  const config = JSON.parse(files['config.json']!) as ConfigFile
+  assertPairs(files)
+  const config = JSON.parse(files['config.json']) as ConfigFile
+  const own = { node: config.node, certificate: files['tls.crt'], identity: files['identity.pub'] }
+  const prints = printsOf({ own, peers: config.peers, platform: config.platform_certificate })
+  const its = prints[String(config.node)] as string
+  if (print === null && config.mode !== 'local') {
+    throw new SetupError(`--print: needed for ${config.mode}: this node's print, as you wrote it down or another node's --check says it`)
+  }
+  if (print !== null && print.trim().toLowerCase() !== its) {
+    throw new SetupError('--print: the backup is of a node with another print: another node, or somebody else, made it. Take another copy')
+  }
+  if (config.node !== backup.content.node) throw new SetupError('The backup names another node than the home in it: take another copy')
+  if (backup.content.version === 2 && !backup.isSignedBy(createPublicKey(files['identity.key']))) {
+    throw new SetupError(`${file} was changed after it was made: take another copy`)
+  }
+  return { files, config, prints, isSigned: backup.content.version === 2 }
+}
+
+/**
+ * A new home for a node whose host is lost: configuration, identity and TLS keys from its backup. Shares and memory
+ * come back by the operator's `restore` once the node runs.
+ * @returns the prints that the home holds
+ */
+export async function restoreHome(o: RestoreHome): Promise<{ prints: Record<string, string>; isSigned: boolean }> {
+  const home = resolve(o.home)
+  if (existsSync(join(home, 'config.json'))) throw new SetupError(`${home} has a configuration already`)
+  const { files, config, ...told } = openHome(o)
   const env = o.env ?? process.env
   const kek: KekSettings = o.kek ?? (config.mode === 'local' ? { kind: 'file', path: 'kek' } : passphraseOf(env))
   closed(home)
   const socket = socketOf(home)
   // A key of its own: the lost home's died with it, and shares come sealed to the recovery key.
   await makeHomeKey(home, config, kek, env)
-  for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt']) write(join(home, name), files[name]!)
+  for (const name of ['identity.key', 'identity.pub', 'tls.key', 'tls.crt'] as const) write(join(home, name), files[name])
   writeJson(join(home, 'config.json'), { ...config, kek: { kind: 'wrapped' }, socket })
+  return told
+}
+
+/** The prints for the operator, who compares them. */
+export function restoredLines(home: string, { prints, isSigned }: Awaited<ReturnType<typeof restoreHome>>): string[] {
+  return [
+    `${home} is made from the backup. Compare these prints with what the other nodes' --check says:`,
+    ...Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`),
+    ...(isSigned ? [] : ['The backup is not signed, as those of earlier versions: it vouches for no enrolment by itself.']),
+    'Start the node, and run npx custody signer restore: it says what comes back before it does anything.',
+  ]
 }
 
 /** Three nodes of one machine. */
@@ -109,7 +162,8 @@ const USAGE = `usage: setup.ts --home PARENT --ports p1,p2,p3    three nodes on 
        setup.ts --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]
        setup.ts --as recovery --node N --out FILE
        setup.ts --check --home HOME
-       setup.ts --home HOME --restore BACKUP --recovery-secret-file FILE
+       setup.ts --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT
+         PRINT: of the lost node, as setup.ts --check says it at another; may be left out in local
        --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)`
 
 function tell({ half: made, lines }: Told, out: string | undefined): void {
@@ -126,7 +180,7 @@ async function main(): Promise<void> {
       node: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' }, peers: { type: 'string' },
       platform: { type: 'string' }, recovery: { type: 'string' }, out: { type: 'string' }, as: { type: 'string', default: 'node' },
       check: { type: 'boolean', default: false }, kek: { type: 'string' }, restore: { type: 'string' },
-      'recovery-secret-file': { type: 'string' },
+      'recovery-secret-file': { type: 'string' }, print: { type: 'string' },
     },
   })
   const node = values.node === undefined ? undefined : Number(values.node)
@@ -138,7 +192,12 @@ async function main(): Promise<void> {
   if (!values.home) throw new SetupError(USAGE)
   if (values.restore) {
     if (!values['recovery-secret-file']) throw new SetupError(USAGE)
-    return restoreHome({ home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'], ...kek })
+    if (values.print === undefined && values.mode !== 'local') throw new SetupError(`--print is needed\n${USAGE}`)
+    const told = await restoreHome({
+      home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'], print: values.print ?? null, ...kek,
+    })
+    process.stderr.write(`${restoredLines(resolve(values.home), told).join('\n')}\n`)
+    return
   }
   const home = resolve(values.home)
   if (values.check) {

@@ -87,7 +87,7 @@ test('a ban is told to the third node, which bans nobody until its operator orde
     await house.restartHere(1, async () => {
       for (const name of ['record.sqlite', 'record.sqlite-wal', 'record.sqlite-shm', 'record.shares']) rmSync(join(home, name), { recursive: true, force: true })
       for (const name of ['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt', 'keys.json']) rmSync(join(home, name), { force: true })
-      await restoreHome({ home, file, recoverySecretFile: secret })
+      await restoreHome({ home, file, recoverySecretFile: secret, print: null })
     })
     assert.deepEqual((await status(house, 1)).bans, [])
     signed(await house.operator(1, 'restore', { file, recovery_secret_file: secret }))

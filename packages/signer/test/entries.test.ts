@@ -219,3 +219,29 @@ test('restoring: a node whose peer holds what it cannot read stays at rest, and 
   assert.deepEqual([store.state.restoring, store.state.voids.has('before'), store.state.bans.length], [false, true, 0])
   store.close()
 })
+
+test('restoring: a standing rule, which allows payments, is taken where both peers hold it; what forbids, where one does', async () => {
+  const rule = (name: string, destination: string) => ({
+    rule: name, api_key: 'k', nonce: 'n', content: 'c', workspace: 'w', sub_account: 1, asset: 'ETH', destination, tag: null, min_amount: '1',
+    daily_cap: '5', expires_at: 9,
+  })
+  const rowsOf = (name: string, ...bodies: object[]): object[] => {
+    const peer = new Store(join(folder, `${name}.sqlite`), () => 5)
+    for (const body of bodies) peer.append('rule', body as ReturnType<typeof rule>)
+    if (name === 'lying') peer.append('void', { keys: ['v'], transaction_id: null, signed_hashes: [] })
+    const rows = peer.record.page(1, 10)
+    peer.close()
+    return rows
+  }
+  const rows = new Map([[1, rowsOf('honest', rule('both', 'a'), rule('changed', 'a'))], [3, rowsOf('lying', rule('forged', 'thief'), rule('changed', 'thief'), rule('both', 'a'))]])
+  for (const nodes of [[1, 3], [3, 1]]) {
+    const store = new Store(join(folder, `ruled-${nodes[0]}.sqlite`), () => 5)
+    store.append('restoring', { made_at: 1 })
+    const peers = { nodes, call: async (node: number, call: string) => (call === '/peer/generation' ? { generation: 0 } : { rows: rows.get(node) }) }
+    const backups = new Backups({ config: { timeouts_ms: { keygen: 1 } }, store, peers, log: () => {} } as unknown as ConstructorParameters<typeof Backups>[0])
+    await backups.takeRecords()
+    assert.deepEqual([...store.state.rules.keys()], ['both'])
+    assert.ok(store.state.voids.has('v'))
+    store.close()
+  }
+})

@@ -105,7 +105,7 @@ test('nor after a host was restored from its backup and refreshed again', async 
   assert.equal(backup.status, 200, JSON.stringify(backup.body))
   await house.kill(3)
   rmSync(homeOf(3), { recursive: true })
-  await restoreHome({ home: homeOf(3), file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3') })
+  await restoreHome({ home: homeOf(3), file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3'), print: null })
   await house.run(3)
   assert.equal(
     (await house.operator(3, 'restore', { file: backup.body.file, recovery_secret_file: join(house.home, 'recovery-3') })).status, 200

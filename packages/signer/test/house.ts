@@ -150,7 +150,7 @@ export class House {
 
   operator(node: number, command: string, body: unknown = {}): Promise<Answer> {
     return new Promise((resolve, reject) => {
-      const request = httpRequest({ socketPath: this.peers.nodes[node - 1]!.socket, method: 'POST', path: `/${command}` }, (response) => {
+      const request = httpRequest({ agent: false, socketPath: this.peers.nodes[node - 1]!.socket, method: 'POST', path: `/${command}` }, (response) => {
         let heard = ''
         response.setEncoding('utf8').on('data', (chunk: string) => { heard += chunk })
         response.on('end', () => { resolve({ status: response.statusCode!, body: JSON.parse(heard) }) })

@@ -3,7 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { restoreHome } from '../src/setup.ts'
-import { ETH, eth, House, now, pay, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
+import { ETH, eth, House, now, pay, refused, SINK_ETH, transfer, type Caller, type Json, type Workspace } from './house.ts'
 
 let house: House
 let workspace: Workspace
@@ -111,8 +111,8 @@ test('drill: a host is lost; its backup and its peers bring it back, and what it
   await house.kill(3)
   rmSync(home, { recursive: true })
 
-  await assert.rejects(restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-1') }), /does not open/)
-  await restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3') })
+  await assert.rejects(restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-1'), print: null }), /does not open/)
+  await restoreHome({ home, file: backup.body.file, recoverySecretFile: join(house.home, 'recovery-3'), print: null })
   await house.run(3)
   // A node without its record is refused by its peers: its head went back.
   const empty = await workspace.sign(pay(await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH })), eth(from, { value: 10n ** 18n, nonce }), [1, 3])
@@ -156,11 +156,14 @@ test('drill: all three are lost; their backups bring them back, and accounts go 
   for (const node of [1, 2, 3]) {
     const { home } = house.peers.nodes[node - 1]!
     rmSync(home, { recursive: true })
-    await restoreHome({ home, file: file(node), recoverySecretFile: secret(node) })
+    await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
     await house.run(node)
   }
-  for (const node of [1, 2, 3]) {
-    const restored = await house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
+  const restore = (node: number) => house.operator(node, 'restore', { file: file(node), recovery_secret_file: secret(node) })
+  // Each waits until its peers have read their backups as well, and is asked once more then.
+  for (const node of [1, 2]) refused(await restore(node), 'RESTORING')
+  for (const node of [3, 1, 2]) {
+    const restored = await restore(node)
     assert.equal(restored.status, 200, JSON.stringify(restored.body))
   }
   const end = Date.now() + 120_000

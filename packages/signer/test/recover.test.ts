@@ -50,7 +50,7 @@ test('two nodes from their backups alone sign what both operators ordered, and n
   for (const node of [1, 3]) {
     const { home } = house.peers.nodes[node - 1]!
     rmSync(home, { recursive: true })
-    await restoreHome({ home, file: file(node), recoverySecretFile: secret(node) })
+    await restoreHome({ home, file: file(node), recoverySecretFile: secret(node), print: null })
     await house.run(node)
     const opened = await house.operator(node, 'recover-open', { file: file(node), recovery_secret_file: secret(node) })
     assert.equal(opened.status, 200, JSON.stringify(opened.body))

@@ -87,11 +87,14 @@ async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore): 
     Object.assign(signer, { socket, home: nodeHome })
   }
   writeFileSync(file, `${JSON.stringify(listed, null, 2)}\n`, { mode: 0o600 })
+  const named = ({ node }: NodePeer) => ({
+    file: join(from, 'nodes', `node-${node}.json`), recovery_secret_file: nodeSecrets.get(node),
+  })
   await withNodes(home, async () => {
+    // Each must have read its backup before a peer can be told what that says; what fails here fails again below, and is told.
+    for (const signer of listed.nodes) await askNode(signer, 'restore', { ...named(signer), preview: true }).catch(() => undefined)
     for (const signer of listed.nodes) {
-      const answer = await askNode(signer, 'restore', {
-        file: join(from, 'nodes', `node-${signer.node}.json`), recovery_secret_file: nodeSecrets.get(signer.node),
-      }) as { keys: number }
+      const answer = await askNode(signer, 'restore', named(signer)) as { keys: number }
       tell(`node ${signer.node}: ${answer.keys} keys`)
     }
   })

@@ -1,17 +1,12 @@
 import type { KeyObject } from 'node:crypto'
 import { z } from 'zod'
-import { canonicalBytes, signBytes } from '../canonical.ts'
+import { signBytes } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
-import { isSignedByAll } from '../keys/certificate.ts'
+import { bindingBytes, isSignedByAll, type Binding } from '../keys/certificate.ts'
 import type { Store } from '../store/index.ts'
 import { State, type NodeSignature } from '../store/state.ts'
 import type { Peers } from '../transport/peers.ts'
-
-/** A sub-account's name and the first element of its derivation paths, for ever. */
-export interface Binding { workspace: string; sub_account: string; index: number; mode: string }
-const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
-export const bindingBytes = (binding: Binding): Buffer => canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
 
 export const subAccountNameSchema = z.string().min(1).max(128)
 // 0 is the workspace's gas tank and belongs to no caller.

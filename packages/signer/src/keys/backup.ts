@@ -1,65 +1,36 @@
+import { fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import type { KeyMaterial, Vault } from '@custody/threshold'
 import { existsSync, readFileSync } from 'node:fs'
 import { isAbsolute, join } from 'node:path'
 import { z } from 'zod'
+import { sha256hex } from '../canonical.ts'
 import type { Config } from '../config.ts'
 import { Refusal } from '../errors.ts'
 import type { Log } from '../log.ts'
 import type { Body, NewEntry } from '../store/entries/index.ts'
 import { entryOf } from '../store/entries/index.ts'
-import { PEOPLE } from '../store/entries/people.ts'
 import { RecordError } from '../store/entries/error.ts'
 import { takenFrom } from '../store/imported.ts'
 import { writeNewFile } from '../store/new-file.ts'
 import { RecordStore } from '../store/record.ts'
 import type { Store } from '../store/index.ts'
+import { State } from '../store/state.ts'
 import { ownBanFrom } from '../sessions/ban-reports.ts'
 import { PAGE_ROWS, type Peers } from '../transport/peers.ts'
-import { isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
+import { readAuthentic, signedBackup, type BackedDrain, type BackedEnrolment, type BackupFile, type ReadBackup } from './backup-file.ts'
+import { bindingBytes, isSignedByAll, readyBytes, verifyCertificates } from './certificate.ts'
+import { drainHash, enrolmentHash, type Confirmation } from './confirmation.ts'
 import type { Keyring } from './keyring.ts'
 import { recoveryPublicKey, sealText } from './sealed.ts'
 
-const signaturesSchema = z.array(z.strictObject({ node: z.int(), signature: z.string() }))
-const readySchema = z.strictObject({
-  curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), public_key: z.string(), chain_code: z.string(), mode: z.string(),
-  epoch: z.int(),
-})
-const sealedSchema = z.strictObject({ ephemeral: z.string(), nonce: z.string(), text: z.string(), tag: z.string() })
-
-/** The file: shares and the home's keys are readable with the recovery key only; the rest is public. */
-export const backupFileSchema = z.strictObject({
-  version: z.literal(1),
-  node: z.int(),
-  mode: z.string(),
-  made_at: z.int(),
-  /** config.json, identity and TLS keys. */
-  home: sealedSchema,
-  keys: z.array(z.strictObject({
-    ready: readySchema,
-    signatures: signaturesSchema,
-    share: z.strictObject({
-      engine: z.enum(['dkls23-secp256k1', 'frost-ed25519']), engine_version: z.string(), epoch: z.int(), party: z.int(), sealed: z.string(),
-      /** Of the run that made it; absent in files of earlier versions. */
-      session: z.string().regex(/^[0-9a-f]{64}$/).optional(),
-    }),
-  })),
-  sets: z.array(z.strictObject({
-    workspace: z.string(), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(), epoch: z.int(), certificates: signaturesSchema,
-  })),
-  enrolments: z.array(z.strictObject({
-    api_key: z.string(), public_key_pem: z.string(), role: z.enum(['full', 'read-only']), workspace: z.string(), sub_account: z.int(),
-    sub_account_name: z.string().nullable().default(null), revoked: z.boolean(),
-  })),
-  drains: z.array(z.strictObject({
-    order: z.string(), workspace: z.string(), network: z.string(), to_address: z.string(), expires_at: z.int(),
-  })),
-  /** The node's own bans; absent in files of earlier versions. */
-  bans: z.array(PEOPLE.ban.required()).default([]),
-})
-export type BackupFile = z.infer<typeof backupFileSchema>
-
 const backupSchema = z.strictObject({ file: z.string().max(4096).optional() })
-const restoreSchema = z.strictObject({ file: z.string().max(4096), recovery_secret_file: z.string().max(4096) })
+const openSchema = z.strictObject({ file: z.string().max(4096), recovery_secret_file: z.string().max(4096) })
+const restoreSchema = openSchema.extend({
+  /** Says what would be restored, and changes nothing. */
+  preview: z.boolean().default(false),
+  /** The code of the preview that the operator read. Needed outside `local`. */
+  confirm: z.string().max(64).optional(),
+})
 
 const rowSchema = z.strictObject({ height: z.int(), at: z.int(), kind: z.string(), body: z.string(), hash: z.string() })
 /** The recovery secret: a file of 64 hex digits, or the local setup's JSON. */
@@ -80,10 +51,23 @@ function readFrom(node: number, row: z.infer<typeof rowSchema>): Body<'imported'
   }
 }
 
-export class Backups {
-  readonly #parts: { config: Config; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log }
+interface Parts {
+  config: Config; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log; confirmation: Confirmation
+}
 
-  constructor(parts: { config: Config; store: Store; peers: Peers; keyring: Keyring; vault: Vault; log: Log }) { this.#parts = parts }
+/** What of a backup comes back, and what does not because a peer does not hold the same. */
+interface Plan {
+  enrolments: BackedEnrolment[]
+  drains: BackedDrain[]
+  left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
+  /** How many enrolments and orders both peers hold that the backup does not: made since, or never typed here. */
+  not_in_backup: number
+}
+
+export class Backups {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) { this.#parts = parts }
 
   async backup(body: unknown): Promise<unknown> {
     const { config, store, keyring, vault } = this.#parts
@@ -114,9 +98,13 @@ export class Backups {
       Object.fromEntries(['config.json', 'identity.key', 'identity.pub', 'tls.key', 'tls.crt'].map((name) => [name, read(name)]))
     )
     const file: BackupFile = {
-      version: 1, node: config.node, mode: config.mode, made_at: store.seconds(), home: sealText(home, config.recovery_public_key), keys,
+      version: 2, node: config.node, mode: config.mode, made_at: store.seconds(), home: sealText(home, config.recovery_public_key), keys,
       sets: [...state.allocations.values()].flatMap(({ workspace, curve, key_id, epoch, certificates }) => (
         certificates ? [{ workspace, curve, key_id, epoch, certificates }] : [])),
+      sub_accounts: [...state.subAccounts].flatMap(([key, { index, certificates }]) => {
+        const [workspace, name] = JSON.parse(key) as [string, string]
+        return certificates ? [{ workspace, name, index, certificates }] : []
+      }),
       enrolments: [...state.enrolments.values()],
       drains: [...state.drains.values()].map(({ order, workspace, network, to_address, expires_at }) => ({
         order, workspace, network, to_address, expires_at,
@@ -125,7 +113,7 @@ export class Backups {
         identity === null ? [] : [{ node, identity, at, reason, cause }])),
     }
     try {
-      writeNewFile(path, JSON.stringify(file))
+      writeNewFile(path, signedBackup(file, config.identity))
     } catch (error) {
       throw new Refusal('BAD_ORDER', `${path} cannot be written (${String((error as NodeJS.ErrnoException).code)})`)
     }
@@ -135,11 +123,31 @@ export class Backups {
 
   /**
    * For a node whose record is lost. Shares come from the file; what was signed meanwhile comes from both peers, before
-   * anything is served; requests issued before now are refused, for the lost record may have known them.
+   * anything is served; requests issued before now are refused, for the lost record may have known them. Enrolments and orders
+   * come back where file and both peers say the same: whoever stores a backup must not be able to enrol himself by it.
+   * Outside `local` the first call is a preview, and the second brings its code.
    */
   async restore(body: unknown): Promise<unknown> {
-    const keys = await this.#load(body)
-    return { ...(await this.takeRecords()), keys, missing: this.#missing() }
+    const { config, store, confirmation } = this.#parts
+    const parsed = restoreSchema.safeParse(body)
+    if (!parsed.success) throw new Refusal('BAD_ORDER', 'restore takes file, recovery_secret_file, preview and confirm')
+    const { preview, confirm, ...named } = parsed.data
+    const backup = this.#read(named)
+    const { content } = backup
+    const isEmpty = content.keys.length === 0 && content.enrolments.length === 0
+    const vouched = content.version === 1 ? [] : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
+    confirmation.claim(vouched)
+    const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask())
+    const seen = { file: backup.hash, ...this.#told(content, plan) }
+    const code = sha256hex(JSON.stringify(seen)).slice(0, 16)
+    if (preview || (confirm === undefined && config.mode !== 'local')) return { restored: false, confirm: code, ...seen }
+    if (confirm !== undefined && confirm !== code) {
+      throw new Refusal('BAD_REQUEST_FIELD', 'confirm is of another preview: read the preview again', { confirm: code })
+    }
+    const keys = await this.#load(content, named.recovery_secret_file)
+    const taken = await this.takeRecords(() => this.#entriesOf(plan))
+    confirmation.unclaim()
+    return { restored: true, ...taken, keys, missing: this.#missing(), ...this.#told(content, plan), enrolled: store.state.enrolments.size }
   }
 
   /**
@@ -149,33 +157,78 @@ export class Backups {
   async open(body: unknown): Promise<unknown> {
     const { store } = this.#parts
     if (store.state.recovering) return { keys: store.state.keys.size }
-    const keys = await this.#load(body)
+    const parsed = openSchema.safeParse(body)
+    if (!parsed.success) throw new Refusal('BAD_ORDER', 'recover-open takes file and recovery_secret_file')
+    const keys = await this.#load(this.#read(parsed.data).content, parsed.data.recovery_secret_file)
     store.append('recovering', { made_at: store.seconds() })
     return { keys }
   }
 
-  /** Shares, keys, enrolments and orders of the file. */
-  async #load(body: unknown): Promise<number> {
-    const { config, store, keyring, vault } = this.#parts
-    const parsed = restoreSchema.safeParse(body)
-    if (!parsed.success) throw new Refusal('BAD_ORDER', 'restore takes file and recovery_secret_file')
+  /** Checks file, node and recovery secret; changes nothing. */
+  #read({ file, recovery_secret_file }: z.infer<typeof openSchema>): ReadBackup {
+    const { config, store } = this.#parts
     const { state } = store
     if (state.keys.size > 0 && !state.restoring) {
       throw new Refusal('KEY_CONFLICT', 'This node has keys; restoring is for a node that lost its record')
     }
-    let file: BackupFile
-    try {
-      file = backupFileSchema.parse(JSON.parse(readFileSync(parsed.data.file, 'utf8')))
-    } catch {
-      throw new Refusal('BAD_REQUEST_FIELD', 'The file is not a backup')
+    const backup = readAuthentic(file, config.identityPublic)
+    const { node, mode } = backup.content
+    if (node !== config.node || mode !== config.mode) throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${node}, ${mode}`)
+    const secret = readRecoverySecret(recovery_secret_file)
+    const isItsOwn = recoveryPublicKey(secret) === config.recovery_public_key
+    secret.fill(0)
+    if (!isItsOwn) throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
+    return backup
+  }
+
+  #plan({ enrolments, drains }: BackupFile, held: ReadonlyMap<number, ReadonlySet<string>>): Plan {
+    const missingAt = (hash: string): number[] => [...held].flatMap(([node, hashes]) => (hashes.has(hash) ? [] : [node])).sort()
+    const leftOut = [
+      ...enrolments.map((each) => ({ api_key: each.api_key, workspace: each.workspace, missing_at: missingAt(enrolmentHash(each)) })),
+      ...drains.map((each) => ({ order: each.order, workspace: each.workspace, missing_at: missingAt(drainHash(each)) })),
+    ]
+    const own = new Set([...enrolments.map(enrolmentHash), ...drains.map(drainHash)])
+    const [first = new Set<string>(), second = new Set<string>()] = held.values()
+    return {
+      not_in_backup: [...first].filter((hash) => second.has(hash) && !own.has(hash)).length,
+      enrolments: enrolments.filter((each) => missingAt(enrolmentHash(each)).length === 0),
+      drains: drains.filter((each) => missingAt(drainHash(each)).length === 0),
+      left_out: leftOut.filter(({ missing_at }) => missing_at.length > 0),
     }
-    if (file.node !== config.node || file.mode !== config.mode) {
-      throw new Refusal('BAD_REQUEST_FIELD', `The file is of node ${file.node}, ${file.mode}`)
+  }
+
+  /** For the operator: what comes back, and what must be typed again. */
+  #told({ made_at, version, keys, sets }: BackupFile, { enrolments, drains, left_out, not_in_backup }: Plan) {
+    return {
+      made_at, signed: version === 2, key_ids: keys.map(({ ready }) => ready.key_id),
+      workspaces: [...new Set(sets.map(({ workspace }) => workspace))].sort(),
+      enrolments: enrolments.map(({ public_key_pem, ...each }) => (
+        { ...each, key_fingerprint: fingerprintOfKey(parsePublicKey(public_key_pem)) })),
+      drains, left_out, not_in_backup,
     }
-    const secret = readRecoverySecret(parsed.data.recovery_secret_file)
-    if (recoveryPublicKey(secret) !== config.recovery_public_key) {
-      throw new Refusal('BAD_REQUEST_FIELD', "The recovery secret does not belong to this node's recovery public key")
-    }
+  }
+
+  /** Where a peer's record or the certificates bind the sub-account's name to this index, the enrolment has it; else none. */
+  #entriesOf({ enrolments, drains }: Plan): NewEntry[] {
+    const { state } = this.#parts.store
+    return [
+      ...enrolments.flatMap(({ revoked, sub_account_name, ...enrolment }): NewEntry[] => {
+        const { api_key, workspace, sub_account } = enrolment
+        const bound = sub_account_name === null ? undefined : state.subAccounts.get(State.subAccountKey(workspace, sub_account_name))
+        const name = bound?.index === sub_account ? sub_account_name : null
+        return [
+          { kind: 'enrol', body: { ...enrolment, sub_account_name: name } },
+          ...(revoked ? [{ kind: 'revoke' as const, body: { api_key } }] : []),
+        ]
+      }),
+      ...drains.map((body): NewEntry => ({ kind: 'drain', body })),
+    ]
+  }
+
+  /** Shares, keys, certified bindings and bans of the file. */
+  async #load(file: BackupFile, recoverySecretFile: string): Promise<number> {
+    const { config, store, keyring, vault } = this.#parts
+    const secret = readRecoverySecret(recoverySecretFile)
     const entries: NewEntry[] = [{ kind: 'restoring', body: { made_at: file.made_at } }]
     try {
       for (const { ready, signatures, share } of file.keys) {
@@ -212,16 +265,12 @@ export class Backups {
       entries.push({ kind: 'allocate', body: { workspace, curve, key_id, epoch } })
       entries.push({ kind: 'certificates', body: { workspace, curve, key_id, certificates } })
     }
-    for (const { revoked, ...enrolment } of file.enrolments) {
-      if (enrolment.sub_account_name !== null) {
-        entries.push({
-          kind: 'sub-account', body: { workspace: enrolment.workspace, name: enrolment.sub_account_name, index: enrolment.sub_account },
-        })
-      }
-      entries.push({ kind: 'enrol', body: enrolment })
-      if (revoked) entries.push({ kind: 'revoke', body: { api_key: enrolment.api_key } })
+    for (const { certificates, ...binding } of file.sub_accounts) {
+      const { workspace, name, index } = binding
+      const bytes = bindingBytes({ workspace, sub_account: name, index, mode: config.mode })
+      if (!isSignedByAll(bytes, certificates, keyring.identities)) continue
+      entries.push({ kind: 'sub-account', body: binding }, { kind: 'sub-account-set', body: { ...binding, certificates } })
     }
-    for (const drain of file.drains) entries.push({ kind: 'drain', body: drain })
     // After the keys, so all of them count as older: whether one was made after the banned node had been replaced is not in the file.
     for (const ban of file.bans) entries.push({ kind: 'ban', body: ban })
     store.appendAll(entries)
@@ -244,17 +293,24 @@ export class Backups {
     return ban && !store.state.bans.some((known) => known.node === ban.node && known.identity === ban.identity) ? ban : null
   }
 
-  /** Both peers' records, their chains verified; then, and only then, this node serves again. */
-  async takeRecords(): Promise<{ imported: number; generation: number }> {
+  /**
+   * Both peers' records, their chains verified; then, and only then, this node serves again. Of standing rules, which allow payments,
+   * those are taken that both peers hold; what binds and forbids is taken from either.
+   * @param last what is written beside the end of it
+   */
+  async takeRecords(last: () => NewEntry[] = () => []): Promise<{ imported: number; generation: number }> {
     const { config, store, peers, log } = this.#parts
     const timeout = config.timeouts_ms.keygen
     let imported = 0
+    /** Standing rules of the first peer. */
+    let rules: Set<string> | null = null
     let generation = store.state.generation
     for (const node of peers.nodes) {
       const answer = await peers.call<{ generation: number }>(node, '/peer/generation', {}, { timeout })
       generation = Math.max(generation, z.int().min(0).parse(answer.generation))
       let from = 1
       let previous = RecordStore.genesis
+      const itsRules = new Set<string>()
       for (;;) {
         const rows = z.array(rowSchema).parse((await peers.call<{ rows: unknown }>(node, '/peer/record', { from }, { timeout })).rows)
         const entries: NewEntry[] = []
@@ -265,7 +321,8 @@ export class Backups {
           previous = row.hash
           from++
           const taken = readFrom(node, row)
-          if (taken) entries.push({ kind: 'imported', body: taken })
+          if (taken?.kind === 'rule') itsRules.add(JSON.stringify(taken.body))
+          if (taken && (taken.kind !== 'rule' || rules?.has(JSON.stringify(taken.body)))) entries.push({ kind: 'imported', body: taken })
           const ban = this.#ownBanIn(row)
           if (ban) entries.push({ kind: 'ban', body: ban })
         }
@@ -273,8 +330,9 @@ export class Backups {
         imported += entries.length
         if (rows.length < PAGE_ROWS) break
       }
+      rules ??= itsRules
     }
-    store.append('restored', { generation: generation + 1, not_before: store.clock() })
+    store.appendAll([...last(), { kind: 'restored', body: { generation: generation + 1, not_before: store.clock() } }])
     log('alert', 'this node was restored', { generation: generation + 1, imported })
     return { imported, generation: generation + 1 }
   }

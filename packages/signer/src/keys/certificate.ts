@@ -33,6 +33,11 @@ export const signCertificate = (identity: KeyObject, certificate: KeyCertificate
   signBytes(identity, certificateBytes(certificate))
 export const signReady = (identity: KeyObject, ready: KeyReady): string => signBytes(identity, readyBytes(ready))
 
+/** A sub-account's name and the first element of its derivation paths, for ever. */
+export interface Binding { workspace: string; sub_account: string; index: number; mode: string }
+const BINDING_KEYS = ['workspace', 'sub_account', 'index', 'mode'] as const
+export const bindingBytes = (binding: Binding): Buffer => canonicalBytes('subAccount', BINDING_KEYS, { ...binding })
+
 /** One valid signature of each of the three nodes over these bytes, no more and no less. */
 export function isSignedByAll(
   bytes: Uint8Array, signatures: readonly NodeSignature[], identities: ReadonlyMap<number, KeyObject>

@@ -2,22 +2,17 @@ import {
   addressAt, loadRegistry, publicKeysBelow, TANK_SUB_ACCOUNT, validateAddress, type Network, type RpcEndpoint, type SignedTransaction,
 } from '@custody/chains'
 import { sweeperOf, type Found } from '@custody/chains/sweep'
-import { readFileSync } from 'node:fs'
 import { fromHex, sha256hex } from '../canonical.ts'
-import { backupFileSchema, type BackupFile } from '../keys/backup.ts'
+import { readBackup, type BackupFile } from '../keys/backup-file.ts'
 import type { Gathered, Prepared, Signed } from './carried.ts'
 
 /** The public part of any node's backup: enough for every address. */
 export class Public {
   readonly #backup: BackupFile
 
-  /** @throws Error where the file is no backup */
+  /** @throws Error where the file is no backup. Its signature is checked by the node that is opened from it, not here. */
   constructor(file: string) {
-    try {
-      this.#backup = backupFileSchema.parse(JSON.parse(readFileSync(file, 'utf8')))
-    } catch (error) {
-      throw new Error(`${file} is not a node's backup`, { cause: error })
-    }
+    this.#backup = readBackup(file).content
   }
 
   get registry() { return loadRegistry(this.#backup.mode === 'local' ? 'local' : 'mainnet') }

@@ -10,6 +10,8 @@ export interface Opening {
   home: string
   backup: string
   recoverySecretFile: string
+  /** The node's print as its operator has it. Null: of `local` alone. */
+  print: string | null
   /** Where this node listens, and where its one partner does. */
   listen: { host: string; port: number }
   partner: { node: number; host: string; port: number }
@@ -24,12 +26,12 @@ const NOWHERE = { host: '127.0.0.1', port: 1 }
  * @returns what stops it
  */
 export async function openForRecovery(
-  { backup, recoverySecretFile, listen, partner, ...o }: Opening,
+  { backup, recoverySecretFile, print, listen, partner, ...o }: Opening,
 ): Promise<{ node: number; keys: number; stop(): Promise<void> }> {
   const home = resolve(o.home)
   if (!existsSync(join(home, 'config.json'))) {
     mkdirSync(home, { recursive: true, mode: 0o700 })
-    await restoreHome({ home, file: backup, recoverySecretFile })
+    await restoreHome({ home, file: backup, recoverySecretFile, print })
   }
   const file = join(home, 'config.json')
   const config = JSON.parse(readFileSync(file, 'utf8')) as ConfigFile

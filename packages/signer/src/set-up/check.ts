@@ -90,7 +90,7 @@ function whyNot(error: unknown, at: string): string {
   return `${at} cannot be reached: ${timedOut ? 'no answer; look at the firewall' : reasons[code] ?? (code || 'no answer')}`
 }
 
-const named = (name: string): string => (name === 'platform' ? 'the platform' : `signer node ${name}`)
+export const named = (name: string): string => (name === 'platform' ? 'the platform' : `signer node ${name}`)
 
 /** @returns a line for each that was asked, and whether all is well. @throws SetupError where the home is not set up */
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {

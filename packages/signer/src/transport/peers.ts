@@ -21,7 +21,7 @@ export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
 const PING = '/peer/ping'
 const RECORD = '/peer/record'
-const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of'])
+const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of', '/peer/people'])
 
 /** What a node answers that was opened for a recovery: its partner in it, and no ceremony. */
 const WHILE_RECOVERING = new Set([...BEFORE_HEADS, '/peer/sign/open', '/peer/sign/round', '/peer/nonce', '/peer/fuelled', '/peer/key/get'])

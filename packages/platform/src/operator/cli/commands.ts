@@ -358,7 +358,10 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers',
-    options: { ...WHICH, '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret' },
+    options: {
+      ...WHICH, '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret', preview: 'says what would be restored',
+      'confirm CODE': 'of the preview that you read; needed outside local',
+    },
     run: async () => (await signer()).restore,
   },
   {

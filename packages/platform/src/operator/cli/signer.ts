@@ -72,12 +72,48 @@ export const backup: Run = async ({ home, values }) => {
   return { result, text: `backup written to ${file}` }
 }
 
+interface Restored {
+  restored: boolean
+  confirm?: string
+  keys?: number
+  imported?: number
+  signed: boolean
+  made_at: number
+  workspaces: string[]
+  key_ids: string[]
+  enrolments: {
+    api_key: string; key_fingerprint: string; role: string; workspace: string; sub_account: number; sub_account_name: string | null
+  }[]
+  drains: { order: string; workspace: string; network: string; to_address: string }[]
+  left_out: { api_key?: string; order?: string; workspace: string; missing_at: number[] }[]
+  not_in_backup: number
+}
+
+const restoredLines = (node: number, it: Restored): string[] => [
+  `signer ${node}: ${it.restored ? 'restored' : 'this would be restored'} from a backup of ${new Date(it.made_at * 1000).toISOString()}`
+    + (it.signed ? '' : ', which is not signed (an earlier version made it)'),
+  `${it.key_ids.length} keys, of ${it.workspaces.join(', ') || 'no workspace'}`,
+  ...it.enrolments.map(({ api_key, key_fingerprint, role, workspace, sub_account, sub_account_name }) => (
+    `enrolled: ${api_key} ${key_fingerprint} ${role} ${workspace}/${sub_account_name ?? '-'} (${sub_account})`)),
+  ...it.drains.map((each) => `order: drain ${each.workspace} ${each.network} to ${each.to_address} (${each.order})`),
+  ...it.left_out.map((each) => (
+    `NOT restored: ${each.api_key ?? `order ${String(each.order)}`} of ${each.workspace}, which signer ${each.missing_at.join(' and ')} `
+    + 'does not hold so: type it again if it is right')),
+  ...(it.not_in_backup === 0 ? [] : [
+    `${it.not_in_backup} enrolments or orders of both peers are not in the backup: ask their operators, and type those that are right`,
+  ]),
+]
+
 export const restore: Run = async ({ home, values }) => {
   const signer = pick(home, values)
   const result = await callSigner(signer, 'restore', {
     file: resolve(need(values, 'in')), recovery_secret_file: resolve(need(values, 'recovery-secret')),
-  }) as Record<string, unknown>
-  return { result, text: JSON.stringify(result) }
+    ...(values['preview'] === true ? { preview: true } : {}),
+    ...(values['confirm'] === undefined ? {} : { confirm: values['confirm'] }),
+  }) as unknown as Restored
+  const lines = restoredLines(signer.node, result)
+  if (result.confirm !== undefined) lines.push(`read it, and run the same command with --confirm ${result.confirm}`)
+  return { result: { ...result }, text: lines.join('\n'), exitCode: result.restored || values['preview'] === true ? 0 : 2 }
 }
 
 // Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
