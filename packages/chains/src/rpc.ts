@@ -192,8 +192,11 @@ export interface ChainClient {
   tip(): Promise<ChainTip>
   /** Null where no block has that height (yet). */
   block(height: number): Promise<ChainBlock | null>
-  /** @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs */
-  status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus>
+  /**
+   * @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs
+   * @param wants `fee` false: the fee may be null, so that an answer without what it follows from is enough
+   */
+  status(hash: string, expected?: ExpectedTransfer, wants?: { fee: boolean }): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
 }
 

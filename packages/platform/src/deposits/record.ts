@@ -67,7 +67,7 @@ async function findOwned(
   for (const hit of found) {
     // Native value on an account-based chain moves only if the transaction succeeded.
     if (hit.transfer.position === -1) {
-      const status = await services.networks.client(network.code).status(hit.transfer.txid)
+      const status = await services.networks.client(network.code).status(hit.transfer.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== block.hash) {
         throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       }

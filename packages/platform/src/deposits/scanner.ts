@@ -1,4 +1,4 @@
-import { traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
+import { RpcUnavailable, traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -159,8 +159,11 @@ async function scanOnce(
     const blocks = following(scan.hash, taken)
     if (blocks === null) {
       ahead.drop()
+      const from = scan.height
       await walkBack(services, chain, scan)
-      continue
+      if (scan.height < from) continue
+      throw new RpcUnavailable(
+        `${network.code}: the block at ${from + 1} does not stand on the block at ${from} that the same endpoint shows`)
     }
     const newest = blocks.at(-1)
     if (!newest) {
