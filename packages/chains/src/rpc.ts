@@ -198,6 +198,8 @@ export interface ChainClient {
    */
   status(hash: string, expected?: ExpectedTransfer, wants?: { fee: boolean }): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
+  /** What the endpoint does not serve and is done without: a sentence for each method or field. @throws where a needed one is missing */
+  limits?(): Promise<string[]>
 }
 
 /** What a client of a network tells whose accounts have a sequence, a reserve, and tags (XRP, Stellar). */

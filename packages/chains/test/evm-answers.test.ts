@@ -195,3 +195,16 @@ test('a native deposit depends on nothing in a receipt but the block and the out
     }
   }
 })
+
+test('what an endpoint leaves out and is done without is named; what is needed is an error', async () => {
+  assert.deepEqual(await endpoint({}).client.limits(), [])
+  assert.deepEqual(await endpoint({
+    eth_getBlockByNumber: { ...block(), logsBloom: null }, eth_getBlockReceipts: NOT_SERVED,
+    eth_getTransactionReceipt: { ...receipts()[0], effectiveGasPrice: undefined },
+  }).client.limits(), [
+    'eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed',
+    'eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction',
+    'eth_getBlockReceipts is not served: receipts are read one by one',
+  ])
+  await unavailable(endpoint({ eth_getBlockByNumber: { ...block(), parentHash: null } }).client.limits(), /^ETH: eth_getBlockByNumber answered without parentHash$/)
+})

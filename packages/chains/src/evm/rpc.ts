@@ -5,7 +5,7 @@ import {
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
-import { bloomOf, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
+import { bloomOf, isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
 import {
   Answer, checkBlock, checkLogs, mayHideTransactions, partyOf, payeeOf, positive, type RpcBlock, type RpcLog, type RpcReceipt,
@@ -219,6 +219,27 @@ export class EvmClient implements ChainClient {
     const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
     const l1 = receipt.l1Fee === undefined || receipt.l1Fee === null ? 0n : answer.quantity(receipt.l1Fee, 'l1Fee')
     return answer.quantity(receipt.gasUsed, 'gasUsed') * await this.#gasPrice(hash, receipt) + l1
+  }
+
+  async limits(): Promise<string[]> {
+    const found: string[] = []
+    const block = await this.#blockBy('latest', true)
+    if (!block) return found
+    checkBlock(this.network.code, block, Number(block.number))
+    if (!isBloom(block.logsBloom)) found.push('eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed')
+    const [first] = block.transactions
+    if (first) {
+      const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [first.hash])
+      if (receipt && positive(receipt.effectiveGasPrice) === null) {
+        found.push('eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction')
+      }
+    }
+    const isServed = await this.#call('eth_getBlockReceipts', [block.hash]).then(() => true, (error: unknown) => {
+      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return false
+      throw error
+    })
+    if (!isServed) found.push('eth_getBlockReceipts is not served: receipts are read one by one')
+    return found
   }
 
   /**

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
+import { readPresence } from '../app/presence.ts'
 import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../home.ts'
@@ -62,6 +63,7 @@ const COMMANDS: Record<string, Command> = {
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,
+  'failing loops': async (services) => ({ failing: (await readPresence(services)).failing }),
   audit: async (services) => ({ ...await recordedAudit(services) }),
   devnet: async (services, input) => {
     if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
@@ -84,7 +86,7 @@ const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
   'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
-  'transaction', 'events', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'transaction', 'events', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
 ])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */

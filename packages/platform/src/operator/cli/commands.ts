@@ -323,7 +323,7 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'doctor',
-    summary: 'Check each configured endpoint, the TLS certificates of platform and signer nodes, and whether a node is banned.',
+    summary: 'Check each configured endpoint, the platform’s loops, the TLS certificates, and whether a signer node is banned.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {
