@@ -237,6 +237,7 @@ async function freeLeases(database: Database): Promise<void> {
       `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`)
   }
   await database.query('update network_scans set lease_until = null, holder = null, held_until = null')
+  await database.query('update rescans set token = null where token is not null')
   await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
   await database.query('update exchange_nonces set holder = null where holder is not null')
   await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])

@@ -15,6 +15,7 @@ import { OperatorError, type Command } from './command.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
+import { endRescan, rescanProgress, startRescan } from './rescan.ts'
 import { list as listReserves, publish as publishReserves, show as showReserves } from './reserves.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
@@ -50,6 +51,9 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank stake': stakeTank,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
+  'rescan start': startRescan,
+  'rescan progress': rescanProgress,
+  'rescan stop': endRescan,
   'reserves list': listReserves,
   'reserves publish': publishReserves,
   'reserves show': showReserves,
@@ -87,6 +91,7 @@ const WHILE_HELD = new Set([
   'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
   'transaction', 'events', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'rescan progress', 'rescan stop',
 ])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */
