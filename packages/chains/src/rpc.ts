@@ -192,9 +192,14 @@ export interface ChainClient {
   tip(): Promise<ChainTip>
   /** Null where no block has that height (yet). */
   block(height: number): Promise<ChainBlock | null>
-  /** @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs */
-  status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus>
+  /**
+   * @param expected tokens: `succeeded` is false where the transfer is not in the transaction's logs
+   * @param wants `fee` false: the fee may be null, so that an answer without what it follows from is enough
+   */
+  status(hash: string, expected?: ExpectedTransfer, wants?: { fee: boolean }): Promise<TransactionStatus>
   broadcast(raw: string): Promise<BroadcastResult>
+  /** What the endpoint does not serve and is done without: a sentence for each method or field. @throws where a needed one is missing */
+  limits?(): Promise<string[]>
 }
 
 /** What a client of a network tells whose accounts have a sequence, a reserve, and tags (XRP, Stellar). */

@@ -126,14 +126,16 @@ test('ERC-20: a transferFrom is paid by the log’s account and by whoever sent 
         ],
       }),
       eth_getLogs: () =>
-        ['0xt', '0xforeign'].map((transactionHash) => ({
+        ['0xt', '0xforeign'].map((transactionHash, at) => ({
           address: usdt,
           topics: ['0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef', word(A), word(B)],
           data: word('0x05'),
-          logIndex: '0x1',
+          logIndex: `0x${at}`,
           transactionHash,
           blockHash: '0xb',
         })),
+      // Not listed by the block, and placed in it.
+      eth_getTransactionReceipt: () => ({ transactionHash: '0xforeign', blockHash: '0xb' }),
     })
   )
   assert.deepEqual(

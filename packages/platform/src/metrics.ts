@@ -33,6 +33,7 @@ export interface Metrics {
   signingPossible: Gauge
   processes: Gauge<'duty'>
   unseen: Gauge<'duty'>
+  loopFailing: Gauge<'loop'>
   waiting: Gauge<'kind' | 'state'>
   waitingAge: Gauge<'kind' | 'state'>
   suspense: Gauge<'network'>
@@ -116,6 +117,8 @@ export function createMetrics(): Metrics {
     signingPossible: gauge('custody_signing_possible', '1: at least two signer nodes can sign; 0: transfers wait'),
     processes: gauge('custody_processes', 'Processes that do this duty (api, worker, scanner) and are there', 'duty'),
     unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),
+    loopFailing: gauge(
+      'custody_loop_failing_seconds', 'How long a loop has failed each time, in whichever process; absent below two minutes', 'loop'),
     waiting: gauge('custody_transactions_waiting', 'Transactions under way', 'kind', 'state'),
     waitingAge: gauge('custody_transactions_oldest_seconds', 'Age of the oldest transaction under way', 'kind', 'state'),
     suspense: gauge('custody_deposits_in_suspense', 'Deposits that nobody’s wallet could be told of', 'network'),

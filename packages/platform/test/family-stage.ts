@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
-import { loadRegistry, parseAmount, type Asset, type Curve } from '@custody/chains'
+import { loadRegistry, parseAmount, type Asset, type Curve, type Fetch } from '@custody/chains'
 import { signRequest } from '@custody/request-auth'
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import type { LocalChain } from '../../devnet/src/local-chain.ts'
@@ -66,7 +66,8 @@ export class FamilyStage {
   #scan: () => Promise<boolean>
   #fill: () => Promise<boolean>
 
-  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock) {
+  /** @param ask how the endpoint is reached: a test may change its answers */
+  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock, ask: Fetch = fetch) {
     this.database = database
     this.place = place
     this.#devnet = devnet
@@ -91,7 +92,7 @@ export class FamilyStage {
       devnet: devnetControl(devnet.url),
     }, {})
     const networks = registry.networks.filter(({ code }) => code === place.code)
-    const [connected] = connectAll({ ...this.services }, localEndpoints(devnet.url, networks), fetch) as [Chain]
+    const [connected] = connectAll({ ...this.services }, localEndpoints(devnet.url, networks), ask) as [Chain]
     Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
     this.#scan = () => loop.run(new AbortController().signal)

@@ -10,13 +10,15 @@ const BLOOM_BYTES = 256
 
 interface Logged { address: string; topics: readonly string[] }
 
+export const isBloom = (bloom: unknown): bloom is string => typeof bloom === 'string' && BLOOM_HEX.test(bloom)
+
 /**
  * Whether a bloom of logs says that a contract may have told of a transfer. It says so of each that has; of others seldom, where many
  * logs share the bloom. False where there is no bloom, as some networks have none (Yellow Paper, 4.4.3).
  * @param bloom of a block or a receipt, hex
  */
 export function mayTellOfTransfer(bloom: string | undefined, contract: string): boolean {
-  return bloom !== undefined && BLOOM_HEX.test(bloom) && contains(bloom as `0x${string}`, contract.toLowerCase() as `0x${string}`)
+  return isBloom(bloom) && contains(bloom as `0x${string}`, contract.toLowerCase() as `0x${string}`)
     && contains(bloom as `0x${string}`, TRANSFER_TOPIC)
 }
 

@@ -5,8 +5,12 @@ import {
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
-import { bloomOf, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
+import { bloomOf, isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
+import {
+  Answer, checkBlock, checkLogs, mayHideTransactions, partyOf, payeeOf, positive, type RpcBlock, type RpcLog, type RpcReceipt,
+  type RpcTransaction, strangersOf,
+} from './wire.ts'
 
 const BALANCE_OF = '0x70a08231'
 /** Of ten blocks, the reward percentile that each level pays. */
@@ -26,18 +30,8 @@ const METHOD_NOT_FOUND = -32601
 /** How endpoints say that they do not serve a method, or not by a block's hash (JSON-RPC 2.0, EIP-1474). */
 const NOT_SERVED: readonly number[] = [METHOD_NOT_FOUND, -32602, -32004]
 const EXECUTION_REVERTED = 3
-
-interface RpcBlock {
-  number: string; hash: string; parentHash: string; logsBloom?: string
-  transactions: { hash: string; from: string; to: string | null; value: string }[]
-}
-interface RpcReceipt {
-  status: string; gasUsed: string; effectiveGasPrice: string; blockNumber: string; blockHash: string; l1Fee?: string | null;
-  logs?: RpcLog[]; logsBloom?: string
-}
-interface RpcLog {
-  address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; removed?: boolean
-}
+/** Receipts asked for at a time where each is asked for alone. */
+const RECEIPTS_AT_ONCE = 8
 
 interface FeeHistory { baseFeePerGas?: string[]; reward?: string[][] }
 
@@ -70,6 +64,8 @@ export class EvmClient implements ChainClient {
       this.#blockBy('latest', false), this.network.confirmations === null ? this.#blockBy('finalized', false) : null,
     ])
     if (!head) throw new RpcUnavailable(`${this.network.code}: no latest block`)
+    checkBlock(this.network.code, head, null)
+    if (final) checkBlock(this.network.code, final, null)
     return {
       height: Number(head.number), hash: head.hash,
       finalHeight: this.network.confirmations === null ? (final ? Number(final.number) : 0) : null,
@@ -79,21 +75,28 @@ export class EvmClient implements ChainClient {
   async block(height: number): Promise<ChainBlock | null> {
     const block = await this.#blockBy(`0x${height.toString(16)}`, true)
     if (!block) return null
-    if (Number(block.number) !== height) throw new RpcUnavailable(`${this.network.code}: eth_getBlockByNumber answered another height`)
-    const transfers: ChainTransfer[] = block.transactions.flatMap((each) => (each.to !== null && BigInt(each.value) > 0n
-      ? [paid({
-          txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(each.to), amount: BigInt(each.value),
-        }, each.from, [each.from])]
-      : []))
+    checkBlock(this.network.code, block, height)
+    if (mayHideTransactions(block)) await this.#checkEmpty(block)
+    const answer = new Answer(this.network.code, 'eth_getBlockByNumber')
+    const transfers: ChainTransfer[] = block.transactions.flatMap((each) => {
+      const amount = answer.quantity(each.value, 'transactions.value')
+      if (amount === 0n) return []
+      const to = payeeOf(answer, each)
+      const from = partyOf(each.from)
+      return to === null ? [] : [
+        paid({ txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(to), amount }, from, [from]),
+      ]
+    })
     const tokens = new Map(
       this.#assets.filter((asset) => asset.type === 'token').map((asset) => [(asset.contract_address as string).toLowerCase(), asset])
     )
-    if (tokens.size > 0 && block.transactions.length > 0) {
-      const logs = await this.#tokenLogs(block, [...tokens.keys()])
-      const callers = new Map(block.transactions.map(({ hash, from }) => [hash, from]))
+    const contracts = [...tokens.keys()]
+    if (block.transactions.length > 0 || contracts.some((contract) => mayTellOfTransfer(block.logsBloom, contract))) {
+      const logs = contracts.length === 0 ? [] : await this.#tokenLogs(block, contracts)
+      const callers = new Map(block.transactions.map(({ hash, from }) => [hash, partyOf(from)]))
       for (const log of logs) {
         const asset = tokens.get(log.address.toLowerCase())
-        if (!asset || log.removed || log.topics.length !== 3 || log.data.length !== 66) continue
+        if (!asset || log.topics.length !== 3 || log.data.length !== 66) continue
         const amount = BigInt(log.data)
         if (amount === 0n) continue
         const party = (at: number) => `0x${(log.topics[at] as string).slice(26)}`
@@ -106,59 +109,159 @@ export class EvmClient implements ChainClient {
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
   }
 
+  /** @throws RpcUnavailable where the endpoint itself counts transactions in a block that it showed without any */
+  async #checkEmpty({ hash }: RpcBlock): Promise<void> {
+    const method = 'eth_getBlockTransactionCountByHash'
+    const count = await this.#call<string | null>(method, [hash]).catch((error: unknown) => {
+      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return '0x0'
+      throw error
+    })
+    if (new Answer(this.network.code, method).quantity(count, 'count') > 0n) {
+      throw new RpcUnavailable(`${this.network.code}: eth_getBlockByNumber answered ${hash} without its transactions`)
+    }
+  }
+
   /**
    * The Transfer logs of some contracts in a block. An endpoint that knows a block and not yet its logs may answer none, without an
    * error, and nobody would ever see the deposit. So where a contract tells of nothing and the block's bloom says that it may, all
    * receipts of the block are asked for.
-   * @throws RpcUnavailable where they do not tell either what the bloom says
+   * @throws RpcUnavailable where the logs are not the block's, and where the receipts do not tell either what the bloom says
    */
   async #tokenLogs(block: RpcBlock, contracts: readonly string[]): Promise<RpcLog[]> {
+    const { code } = this.network
     // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
-    const logs = await this.#call<RpcLog[]>('eth_getLogs', [{ blockHash: block.hash, address: contracts, topics: [TRANSFER_TOPIC] }])
-    const isOther = ({ blockHash }: { blockHash: string }) => blockHash !== block.hash
-    if (logs.some((log) => !log.removed && isOther(log))) {
-      throw new RpcUnavailable(`${this.network.code}: eth_getLogs answered logs of another block than ${block.hash}`)
-    }
+    const logs = checkLogs(code, 'eth_getLogs', block, await this.#call<unknown>('eth_getLogs', [
+      { blockHash: block.hash, address: contracts, topics: [TRANSFER_TOPIC] },
+    ]))
+    const isOther = logs.some(({ topics }) => topics[0] !== TRANSFER_TOPIC)
+    if (isOther) new Answer(code, 'eth_getLogs').refuse('answered a log that was not asked for')
+    await this.#checkStrangers(block, logs)
     const telling = new Set(logs.map(({ address }) => address.toLowerCase()))
     const silent = contracts.filter((contract) => !telling.has(contract) && mayTellOfTransfer(block.logsBloom, contract))
     if (silent.length === 0) return logs
-    const receipts = await this.#receipts(block.hash)
-    if (receipts === null) return logs
+    const [method, receipts] = await this.#receipts(block)
     const told = receipts.flatMap((receipt) => receipt.logs ?? [])
-    const bloom = bloomOf(told)
-    const leftOut = silent.find((contract) => !mayTellOfTransfer(bloom, contract))
-    if (receipts.some(isOther) || told.some(isOther) || leftOut !== undefined) {
-      throw new RpcUnavailable(`${this.network.code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`)
+    const leftOut = () => {
+      const bloom = bloomOf(told)
+      return silent.some((contract) => !mayTellOfTransfer(bloom, contract))
     }
-    return told.filter(({ address, topics }) => contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC)
+    if (receipts.some(({ blockHash }) => blockHash !== block.hash) || told.some(({ blockHash }) => blockHash !== block.hash) || leftOut()) {
+      throw new RpcUnavailable(`${code}: the receipts of ${block.hash} are not all that its bloom of logs tells of`)
+    }
+    const shown = checkLogs(code, method, block, told).filter(
+      ({ address, topics }) => contracts.includes(address.toLowerCase()) && topics[0] === TRANSFER_TOPIC)
+    await this.#checkStrangers(block, shown)
+    return shown
   }
 
-  /** All receipts of a block; null where the endpoint does not serve them. */
-  async #receipts(blockHash: string): Promise<RpcReceipt[] | null> {
+  /**
+   * Logs of a transaction that the block does not show are believed where its receipt says that the block holds it: Polygon's state
+   * syncs are such transactions at some endpoints.
+   * @throws RpcUnavailable
+   */
+  async #checkStrangers(block: RpcBlock, logs: readonly RpcLog[]): Promise<void> {
+    const method = 'eth_getTransactionReceipt'
+    for (const hash of strangersOf(block, logs)) {
+      const receipt = await this.#call<RpcReceipt | null>(method, [hash])
+      if (receipt?.blockHash !== block.hash) {
+        new Answer(this.network.code, method).refuse(`does not place ${hash} in ${block.hash}, which has logs of it and does not show it`)
+      }
+    }
+  }
+
+  /** All receipts of a block, and how they were asked for: one by one where the endpoint does not serve them together. */
+  async #receipts({ hash, transactions }: RpcBlock): Promise<[method: string, receipts: RpcReceipt[]]> {
+    const together = 'eth_getBlockReceipts'
     try {
-      const receipts = await this.#call<RpcReceipt[] | null>('eth_getBlockReceipts', [blockHash])
-      if (!Array.isArray(receipts)) throw new RpcUnavailable(`${this.network.code}: eth_getBlockReceipts does not know ${blockHash}`)
-      return receipts
+      const receipts = await this.#call<RpcReceipt[] | null>(together, [hash])
+      if (!Array.isArray(receipts)) throw new RpcUnavailable(`${this.network.code}: ${together} does not know ${hash}`)
+      return [together, receipts]
     } catch (error) {
-      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return null
-      throw error
+      if (!(error instanceof RpcRefused) || !NOT_SERVED.includes(error.rpcCode)) throw error
     }
+    const alone = 'eth_getTransactionReceipt'
+    const receipts: RpcReceipt[] = []
+    for (let at = 0; at < transactions.length; at += RECEIPTS_AT_ONCE) {
+      receipts.push(...await Promise.all(transactions.slice(at, at + RECEIPTS_AT_ONCE).map(async (each) => {
+        const receipt = await this.#call<RpcReceipt | null>(alone, [each.hash])
+        return receipt ?? new Answer(this.network.code, alone).refuse(`does not know ${each.hash} of ${hash}`)
+      })))
+    }
+    return [alone, receipts]
   }
 
-  /** @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of: not paid cannot be told from not shown */
-  async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
+  /**
+   * @param wants `fee` false: the fee is not read, and null
+   * @throws RpcUnavailable too where a receipt has no log of the token that its bloom tells of: not paid cannot be told from not shown
+   */
+  async status(hash: string, expected?: ExpectedTransfer, wants: { fee: boolean } = { fee: true }): Promise<TransactionStatus> {
     const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [hash])
     if (receipt) {
+      const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
+      if (typeof receipt.transactionHash === 'string' && receipt.transactionHash.toLowerCase() !== hash.toLowerCase()) {
+        answer.refuse(`answered the receipt of another transaction than ${hash}`)
+      }
       if (expected !== undefined && leavesOut(receipt, expected.asset.contract_address as string)) {
         throw new RpcUnavailable(`${this.network.code}: the receipt of ${hash} is without the logs that its bloom tells of`)
       }
-      const fee = BigInt(receipt.gasUsed) * BigInt(receipt.effectiveGasPrice) + BigInt(receipt.l1Fee ?? '0x0')
+      const status = answer.quantity(receipt.status, 'status')
       return {
-        state: 'included', height: Number(receipt.blockNumber), blockHash: receipt.blockHash,
-        succeeded: receipt.status === '0x1' && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)), fee,
+        state: 'included', height: Number(answer.quantity(receipt.blockNumber, 'blockNumber')),
+        blockHash: answer.hash(receipt.blockHash, 'blockHash'),
+        succeeded: status === 1n && (expected === undefined || hasTransfer(receipt.logs ?? [], expected)),
+        fee: wants.fee ? await this.#fee(hash, receipt) : null,
       }
     }
     return { state: (await this.#call<unknown>('eth_getTransactionByHash', [hash])) ? 'mempool' : 'absent' }
+  }
+
+  async #fee(hash: string, receipt: RpcReceipt): Promise<bigint> {
+    const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
+    const l1 = receipt.l1Fee === undefined || receipt.l1Fee === null ? 0n : answer.quantity(receipt.l1Fee, 'l1Fee')
+    return answer.quantity(receipt.gasUsed, 'gasUsed') * await this.#gasPrice(hash, receipt) + l1
+  }
+
+  async limits(): Promise<string[]> {
+    const found: string[] = []
+    const block = await this.#blockBy('latest', true)
+    if (!block) return found
+    checkBlock(this.network.code, block, Number(block.number))
+    if (!isBloom(block.logsBloom)) found.push('eth_getBlockByNumber answers without logsBloom: logs that are left out are not noticed')
+    const [first] = block.transactions
+    if (first) {
+      const receipt = await this.#call<RpcReceipt | null>('eth_getTransactionReceipt', [first.hash])
+      if (receipt && positive(receipt.effectiveGasPrice) === null) {
+        found.push('eth_getTransactionReceipt answers without effectiveGasPrice: fees are read from the transaction')
+      }
+    }
+    const isServed = await this.#call('eth_getBlockReceipts', [block.hash]).then(() => true, (error: unknown) => {
+      if (error instanceof RpcRefused && NOT_SERVED.includes(error.rpcCode)) return false
+      throw error
+    })
+    if (!isServed) found.push('eth_getBlockReceipts is not served: receipts are read one by one')
+    return found
+  }
+
+  /**
+   * What a transaction paid for each gas, in wei. Harmony, Celo and some endpoints of others leave `effectiveGasPrice` out of receipts,
+   * or answer null or 0: the included transaction has it as `gasPrice`, or names what the block's base fee makes it (EIP-1559).
+   */
+  async #gasPrice(hash: string, { effectiveGasPrice, blockHash }: RpcReceipt): Promise<bigint> {
+    const paid = positive(effectiveGasPrice)
+    if (paid !== null) return paid
+    const method = 'eth_getTransactionByHash'
+    const answer = new Answer(this.network.code, method)
+    const transaction = await this.#call<RpcTransaction | null>(method, [hash])
+    if (!transaction) return answer.refuse(`does not know ${hash}, whose receipt names no effectiveGasPrice`)
+    const price = positive(transaction.gasPrice)
+    if (price !== null) return price
+    const most = positive(transaction.maxFeePerGas)
+    // One that names a price alone, and names zero, paid nothing.
+    if (most === null) return answer.quantity(transaction.gasPrice, 'gasPrice')
+    const block = await this.#call<RpcBlock | null>('eth_getBlockByHash', [blockHash, false])
+    const base = new Answer(this.network.code, 'eth_getBlockByHash').quantity(block?.baseFeePerGas, 'baseFeePerGas')
+    const asked = base + (positive(transaction.maxPriorityFeePerGas) ?? 0n)
+    return asked < most ? asked : most
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -264,12 +367,12 @@ function word(value: number): string {
  * what reading it takes.
  */
 function paid(
-  transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>, from: string,
+  transfer: Pick<ChainTransfer, 'txid' | 'position' | 'asset' | 'address' | 'amount'>, from: string | undefined,
   senders: readonly (string | undefined)[],
 ): ChainTransfer {
   return {
     ...transfer, coinbase: false,
-    get sender() { return canonical(from) },
+    get sender() { return from === undefined ? null : canonical(from) },
     get senders() { return sendersOf(senders.map((each) => each && canonical(each))) },
   }
 }

@@ -39,6 +39,7 @@ import type { Settings } from '../settings/settings.ts'
 import { WorkspaceKeys } from '../signing/keys.ts'
 import { SignerNodes } from '../signing/nodes.ts'
 import { runLoops, type Loop } from '../engine/loop.ts'
+import { LoopHealth } from '../engine/loop-health.ts'
 import { heartbeatLoop } from './presence.ts'
 import { scans, serves, works } from './duties.ts'
 import { loopsOf } from './loops.ts'
@@ -178,12 +179,13 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
   if (isOurs) await freeLeases(database)
   const id = environment.uuid()
   const held = new HeldNetworks(services, id, services.networks.all().map(({ network }) => network.code))
-  const heartbeat = heartbeatLoop(services, id)
+  const health = new LoopHealth()
+  const heartbeat = heartbeatLoop(services, id, health)
   await heartbeat.run(controller.signal)
   const lasting: Loop[] = [
     heartbeat, compareLoop(services), publishing, ...loopsOf(services, held).map((loop) => unlessHeld(services, loop)),
   ]
-  const loops = Promise.all([runLoops(services, lasting, controller.signal), services.feed.run(controller.signal)])
+  const loops = Promise.all([runLoops(services, lasting, controller.signal, health), services.feed.run(controller.signal)])
   if (works(role)) {
     const operator = await operate(services)
     undo.push(() => operator.close())
@@ -235,6 +237,7 @@ async function freeLeases(database: Database): Promise<void> {
       `update ${table} set lease_until = null, lease_token = null where next_run_at is not null and lease_token is not null`)
   }
   await database.query('update network_scans set lease_until = null, holder = null, held_until = null')
+  await database.query('update rescans set token = null where token is not null')
   await database.query('update exchange_accounts set lease_until = null where lease_until is not null')
   await database.query('update exchange_nonces set holder = null where holder is not null')
   await database.query('update webhook_deliveries set next_at = $1, lease_token = null where lease_token is not null', [database.now()])

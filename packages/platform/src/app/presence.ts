@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import type { Loop } from '../engine/loop.ts'
+import { LoopHealth, type FailingLoop } from '../engine/loop-health.ts'
 import type { Services } from '../engine/services.ts'
 import type { Role } from '../settings/settings.ts'
 
@@ -23,10 +24,13 @@ const NEEDED: readonly Duty[] = ['worker', 'scanner']
 /** Of one duty: how many processes are there, and how long ago one was last seen, in ms; null: never. */
 export interface Presence { duty: Duty; processes: number; unseenMs: number | null }
 
-interface Seen { role: Role; host: string; seen_at: Date }
+interface Seen { role: Role; host: string; seen_at: Date; failing: FailingLoop[] }
 
-/** Says, for as long as this process works, that it is there; whatever holds the database up. */
-export function heartbeatLoop(services: Services, id: string): Loop {
+/**
+ * Says, for as long as this process works, that it is there; whatever holds the database up.
+ * @param health of the loops of this process
+ */
+export function heartbeatLoop(services: Services, id: string, health: LoopHealth = new LoopHealth()): Loop {
   const { database, settings } = services
   const startedAt = database.now()
   return {
@@ -35,8 +39,9 @@ export function heartbeatLoop(services: Services, id: string): Loop {
     async run() {
       const now = database.now()
       await database.query(
-        `insert into processes (id, role, host, started_at, seen_at) values ($1, $2, $3, $4, $5)
-         on conflict (id) do update set seen_at = excluded.seen_at`, [id, settings.role, hostname(), startedAt, now])
+        `insert into processes (id, role, host, started_at, seen_at, failing) values ($1, $2, $3, $4, $5, $6)
+         on conflict (id) do update set seen_at = excluded.seen_at, failing = excluded.failing`,
+        [id, settings.role, hostname(), startedAt, now, JSON.stringify(health.failing(now.getTime()))])
       await database.query(
         `delete from processes p where p.seen_at < $1::timestamptz - $2 * interval '1 second'
            and exists (select 1 from processes o where o.role = p.role and o.seen_at > p.seen_at)`, [now, FORGOTTEN_S])
@@ -45,9 +50,14 @@ export function heartbeatLoop(services: Services, id: string): Loop {
   }
 }
 
-/** Who is there, of every role, and a sentence for a host whose clock is ahead of this one's. */
-export async function readPresence({ database }: Services): Promise<{ duties: Presence[]; ahead: string | null }> {
-  const seen = await database.query<Seen>('select role, host, seen_at from processes')
+/**
+ * Who is there, of every role, a sentence for a host whose clock is ahead of this one's, and the loops that have failed for minutes in
+ * the processes that are there.
+ */
+export async function readPresence(
+  { database }: Services,
+): Promise<{ duties: Presence[]; ahead: string | null; failing: FailingLoop[] }> {
+  const seen = await database.query<Seen>('select role, host, seen_at, failing from processes')
   const now = database.now().getTime()
   const duties = (Object.keys(DUTIES) as Duty[]).map((duty): Presence => {
     const ages = seen.filter(({ role }) => (DUTIES[duty] as readonly Role[]).includes(role)).map(({ seen_at }) => now - seen_at.getTime())
@@ -58,7 +68,9 @@ export async function readPresence({ database }: Services): Promise<{ duties: Pr
   })
   const [first] = seen.filter(({ seen_at }) => seen_at.getTime() - now > AHEAD_MS)
     .map(({ host, seen_at }) => `the clock of ${host} is ${Math.round((seen_at.getTime() - now) / 1000)} s ahead of this host's`)
-  return { duties, ahead: first ?? null }
+  const failing = seen.filter(({ seen_at }) => now - seen_at.getTime() < AWAY_MS).flatMap((each) => each.failing)
+    .sort((a, b) => a.since - b.since)
+  return { duties, ahead: first ?? null, failing }
 }
 
 /** Of what is needed, what nobody does: a sentence for each duty. */

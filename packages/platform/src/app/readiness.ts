@@ -1,4 +1,5 @@
 import { heardStatus, type NodeStatus } from '../signing/status.ts'
+import { failingLine } from '../engine/loop-health.ts'
 import type { Readiness, Services } from '../engine/services.ts'
 import { absences, readPresence } from './presence.ts'
 
@@ -6,7 +7,8 @@ export const SIGNERS_NEEDED = 2
 
 /**
  * Ready when POST /transaction would be accepted: the database answers, is not older than the nodes' records, and there is
- * room on the disk. Nodes and chains may be away; transfers then wait, and `checks.signing` says so.
+ * room on the disk. Nodes and chains may be away; transfers then wait, and `checks.signing` and `checks.loops` say so: one network's
+ * trouble ends the service of no other.
  */
 export async function readiness(services: Services): Promise<Readiness> {
   const [presence, nodes] = await Promise.all([
@@ -31,6 +33,7 @@ export async function readiness(services: Services): Promise<Readiness> {
       worker: absent.has('worker') ? `${absent.get('worker')}; transfers are accepted and wait` : 'ok',
       scanner: absent.has('scanner') ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed` : 'ok',
       clocks: presence?.ahead ?? 'ok',
+      loops: presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') || 'ok',
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
   }

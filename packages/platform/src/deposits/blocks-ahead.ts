@@ -75,3 +75,11 @@ export class BlocksAhead {
     }
   }
 }
+
+/** Of blocks that were asked for apart those that stand on one another and on `last`; null: the first does not stand on it. */
+export function following(last: string | undefined, blocks: readonly ChainBlock[]): ChainBlock[] | null {
+  const [first] = blocks
+  if (first && last !== undefined && first.parent !== last) return null
+  const end = blocks.findIndex((block, at) => at > 0 && block.parent !== blocks[at - 1]?.hash)
+  return blocks.slice(0, end === -1 ? blocks.length : end)
+}

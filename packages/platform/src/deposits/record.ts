@@ -67,7 +67,7 @@ async function findOwned(
   for (const hit of found) {
     // Native value on an account-based chain moves only if the transaction succeeded.
     if (hit.transfer.position === -1) {
-      const status = await services.networks.client(network.code).status(hit.transfer.txid)
+      const status = await services.networks.client(network.code).status(hit.transfer.txid, undefined, { fee: false })
       if (status.state !== 'included' || status.blockHash !== block.hash) {
         throw new Error(`${network.code}: block ${block.height} changed while it was read`)
       }
@@ -139,13 +139,14 @@ async function ownWallet(tx: Queryable, owner: OwnAddress, asset: string): Promi
  * Writes a deposit as detected; the very same deposit that a reorganisation took back comes to life again. A transfer
  * that differs in address, asset, amount or tag is a deposit of its own.
  * @param knownAt when the chain was last known up to its tip, without it
+ * @returns whether it is new, or came back; false: it was known
  */
 export async function recordDeposit(
   services: Services, tx: Queryable, network: Network, block: ChainBlock, found: Found, knownAt: Date
-): Promise<void> {
+): Promise<boolean> {
   const { transfer, owner, occurrence } = found
   const asset = services.registry.asset(transfer.asset)
-  if (!asset) return
+  if (!asset) return false
   const tag = tagOf(transfer)
   const existing = await tx.one<{ transaction_id: string; block_hash: string | null }>(
     `select transaction_id, block_hash from deposits
@@ -153,11 +154,12 @@ export async function recordDeposit(
        and tag is not distinct from $6 and occurrence = $7`,
     [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
   if (existing) {
-    if (existing.block_hash === block.hash) return
+    if (existing.block_hash === block.hash) return false
     // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
     if (existing.block_hash !== null) {
       const where = { network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }
-      return services.log.error(where, 'a block shows a deposit that another block of the chain holds; it is not credited again')
+      services.log.error(where, 'a block shows a deposit that another block of the chain holds; it is not credited again')
+      return false
     }
     // The sender may differ in the new block: a contract may pay out what somebody else paid in.
     await tx.query(
@@ -192,6 +194,7 @@ export async function recordDeposit(
     if (!tank) await tellDetected(services, tx, owner, row)
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+  return true
 }
 
 async function tellDetected(services: Services, tx: Queryable, owner: OwnAddress, row: TransactionRow): Promise<void> {

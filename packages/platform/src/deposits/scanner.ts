@@ -1,4 +1,4 @@
-import { traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
+import { RpcUnavailable, traitsOf, type ChainBlock, type ChainTip, type Network } from '@custody/chains'
 import { isStarted } from '../addresses/start-scan.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
@@ -6,7 +6,7 @@ import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
-import { BlocksAhead } from './blocks-ahead.ts'
+import { BlocksAhead, following } from './blocks-ahead.ts'
 import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
@@ -159,8 +159,11 @@ async function scanOnce(
     const blocks = following(scan.hash, taken)
     if (blocks === null) {
       ahead.drop()
+      const from = scan.height
       await walkBack(services, chain, scan)
-      continue
+      if (scan.height < from) continue
+      throw new RpcUnavailable(
+        `${network.code}: the block at ${from + 1} does not stand on the block at ${from} that the same endpoint shows`)
     }
     const newest = blocks.at(-1)
     if (!newest) {
@@ -190,12 +193,7 @@ async function scanOnce(
           for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
           await recordRiders(tx, network, block)
         }
-        if (coins.size > 0) {
-          await tx.query(
-            `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
-             where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
-            [network.code, [...coins.keys()], [...coins.values()]])
-        }
+        await placeCoins(tx, network, coins)
         return written
       })
     }
@@ -275,16 +273,8 @@ async function forget(database: Queryable, network: Network, { token }: Scan, be
        and exists (select 1 from network_scans where network = $1 and lease_token = $3)`, [network.code, below, token])
 }
 
-/** Of blocks that were asked for apart those that stand on one another and on `last`; null: the first does not stand on it. */
-function following(last: string | undefined, blocks: readonly ChainBlock[]): ChainBlock[] | null {
-  const [first] = blocks
-  if (first && last !== undefined && first.parent !== last) return null
-  const end = blocks.findIndex((block, at) => at > 0 && block.parent !== blocks[at - 1]?.hash)
-  return blocks.slice(0, end === -1 ? blocks.length : end)
-}
-
 /** Which of our coins that no block held yet these blocks hold, by transaction. Where no coins are spent, there are none. */
-async function placedCoins(tx: Queryable, network: Network, blocks: readonly ChainBlock[]): Promise<Map<string, number>> {
+export async function placedCoins(tx: Queryable, network: Network, blocks: readonly ChainBlock[]): Promise<Map<string, number>> {
   if (traitsOf(network).deposits !== 'spendable') return new Map()
   const waiting = await tx.query<{ txid: string }>(
     'select distinct txid from utxos where network = $1 and block_height is null', [network.code])
@@ -294,6 +284,15 @@ async function placedCoins(tx: Queryable, network: Network, blocks: readonly Cha
     const height = heights.get(txid)
     return height === undefined ? [] : [[txid, height]]
   }))
+}
+
+/** Writes down which blocks hold coins of ours. */
+export async function placeCoins(tx: Queryable, network: Network, coins: ReadonlyMap<string, number>): Promise<void> {
+  if (coins.size === 0) return
+  await tx.query(
+    `update utxos u set block_height = b.height from unnest($2::text[], $3::bigint[]) b (txid, height)
+     where u.network = $1 and u.txid = b.txid and u.block_height is distinct from b.height`,
+    [network.code, [...coins.keys()], [...coins.values()]])
 }
 
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */

@@ -1,5 +1,6 @@
 import { reasonOf } from '@custody/chains/reason'
 import { Bell } from '../ledger/bell.ts'
+import { LoopHealth } from './loop-health.ts'
 import type { Services } from './services.ts'
 
 /** A step function that is called again and again; true: there is more to do at once. */
@@ -21,8 +22,13 @@ const BACKOFF_MAX_MS = 15_000
 const QUIET_AFTER_MS = 10_000
 const QUIET_MS = 1000
 
-/** Runs loops until the signal; an error is logged, and the loop goes on after a growing pause. */
-export async function runLoops(services: Services, loops: readonly Loop[], signal: AbortSignal): Promise<void> {
+/**
+ * Runs loops until the signal; an error is logged, and the loop goes on after a growing pause.
+ * @param health is told of each failure, and of each success
+ */
+export async function runLoops(
+  services: Services, loops: readonly Loop[], signal: AbortSignal, health: LoopHealth = new LoopHealth(),
+): Promise<void> {
   const lookout = new Lookout(services, loops.filter(({ due }) => due !== undefined))
   await Promise.all([lookout.run(signal), ...loops.map(async (loop) => {
     let failures = 0
@@ -31,8 +37,10 @@ export async function runLoops(services: Services, loops: readonly Loop[], signa
       try {
         more = await loop.run(signal)
         failures = 0
+        health.succeeded(loop.name)
       } catch (error) {
         failures++
+        if (!signal.aborted) health.failed(loop.name, reasonOf(error), services.environment.now())
         if (!signal.aborted && (failures === 1 || failures % 20 === 0)) {
           services.log.warn({ loop: loop.name, failures, err: reasonOf(error) }, 'loop failed; it goes on')
         }

@@ -6,6 +6,8 @@ import { connectAll } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
 import { readSettings } from '../settings/settings.ts'
+import { failingLine, type FailingLoop } from '../engine/loop-health.ts'
+import { callPlatform, PlatformAway } from './connect.ts'
 import { banLine, diagnoseBans } from './doctor-bans.ts'
 import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts'
 
@@ -16,6 +18,8 @@ export interface Diagnosis {
   height: number | null
   milliseconds: number | null
   advice: string | null
+  /** What the endpoint does not serve and is done without. */
+  limits: string[]
 }
 
 const WORDS: Record<string, string> = {
@@ -33,14 +37,24 @@ function withoutPlatform(registry: Registry): ChainContext {
 }
 
 /** One line for what an endpoint said. */
-export function diagnosisLine(each: Diagnosis): string {
+export function diagnosisLine(each: Omit<Diagnosis, 'limits'>): string {
   const seen = each.state === 'ok' ? `${each.host}, block ${each.height}, ${each.milliseconds} ms` : (each.advice ?? '')
   return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
 }
 
+/** The loops that have failed for minutes in the platform of this home, such as the scan of a network; none where it does not run. */
+async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
+  try {
+    return (await callPlatform(home, 'failing loops', {}))['failing'] as FailingLoop[]
+  } catch (error) {
+    if (error instanceof PlatformAway) return []
+    return [{ loop: 'platform', since: Date.now(), reason: reasonOf(error) }]
+  }
+}
+
 /**
- * Checks each configured endpoint, the TLS certificates of platform and signer nodes, and whether a node is banned.
- * Works with and without a running platform.
+ * Checks each configured endpoint, the loops of the running platform, the TLS certificates of platform and signer nodes, and whether a
+ * node is banned. Works with and without a running platform.
  */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
   const settings = readSettings()
@@ -48,13 +62,13 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const endpoints = settings.network === 'local'
     ? localEndpoints(settings.localChains ?? await devnetUrlOf(settings.home), registry.networks) : settings.endpoints
   const folder = identityFolder(settings.home)
-  const diagnosing = Promise.all([diagnoseCertificates(folder), diagnoseBans(folder)])
+  const diagnosing = Promise.all([diagnoseCertificates(folder), diagnoseBans(folder), diagnoseLoops(settings.home)])
   const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
   const found = await Promise.all(registry.networks.map(async ({ code }): Promise<Diagnosis> => {
     const endpoint = endpoints[code]
     if (!endpoint || !networks.has(code)) {
       return {
-        network: code, state: 'not configured', host: null, height: null, milliseconds: null,
+        network: code, state: 'not configured', host: null, height: null, milliseconds: null, limits: [],
         advice: `add networks.${code}.url to custody.config.json to enable it`,
       }
     }
@@ -64,25 +78,31 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
     try {
       await networks.client(code).probe()
       const { height } = await networks.client(code).tip()
-      return { network: code, state: 'ok', host, height, milliseconds: Math.round(performance.now() - started), advice: null }
+      const milliseconds = Math.round(performance.now() - started)
+      // As a scan reads it: a field that is missing is named.
+      await networks.client(code).block(height)
+      const limits = await networks.client(code).limits?.() ?? []
+      return { network: code, state: 'ok', host, height, milliseconds, advice: null, limits }
     } catch (error) {
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
       return {
-        network: code, state, host, height: null, milliseconds: null,
+        network: code, state, host, height: null, milliseconds: null, limits: [],
         advice: `${reasonOf(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}`,
       }
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured')
-  const [certificates, bans] = await diagnosing
+  const [certificates, bans, loops] = await diagnosing
   const isExpired = certificates.some(({ state }) => state === 'expired')
-  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok') && !isExpired && bans.length === 0
+  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
+    && !isExpired && bans.length === 0 && loops.length === 0
   const text = [
     `${settings.network}: ${configured.length} of ${found.length} networks configured`,
-    ...found.map(diagnosisLine),
+    ...found.flatMap((each) => [diagnosisLine(each), ...each.limits.map((limit) => `        ${each.network}: ${limit}`)]),
     ...certificates.flatMap(certificateLines),
     ...bans.map(banLine),
+    ...loops.map((each) => failingLine(each, Date.now())),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ].join('\n')
-  return { result: { ok, networks: found, certificates, bans }, text, exitCode: ok ? 0 : 1 }
+  return { result: { ok, networks: found, certificates, bans, loops }, text, exitCode: ok ? 0 : 1 }
 }

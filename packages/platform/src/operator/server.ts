@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
+import { readPresence } from '../app/presence.ts'
 import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../home.ts'
@@ -14,6 +15,7 @@ import { OperatorError, type Command } from './command.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
+import { endRescan, rescanProgress, startRescan } from './rescan.ts'
 import { list as listReserves, publish as publishReserves, show as showReserves } from './reserves.ts'
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
@@ -49,6 +51,9 @@ const COMMANDS: Record<string, Command> = {
   'gas-tank stake': stakeTank,
   'prepaid-fee adjust': adjustPrepaidFee,
   'prepaid-fee show': showPrepaidFee,
+  'rescan start': startRescan,
+  'rescan progress': rescanProgress,
+  'rescan stop': endRescan,
   'reserves list': listReserves,
   'reserves publish': publishReserves,
   'reserves show': showReserves,
@@ -62,6 +67,7 @@ const COMMANDS: Record<string, Command> = {
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,
+  'failing loops': async (services) => ({ failing: (await readPresence(services)).failing }),
   audit: async (services) => ({ ...await recordedAudit(services) }),
   devnet: async (services, input) => {
     if (!services.devnet) throw new OperatorError('the local chains exist only with CUSTODY_NETWORK=local')
@@ -84,7 +90,8 @@ const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
   'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
-  'transaction', 'events', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'transaction', 'events', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'rescan progress', 'rescan stop',
 ])
 
 /** Opens the operator's entrance: HTTP on a Unix socket that only this user may open. */

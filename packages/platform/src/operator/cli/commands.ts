@@ -300,6 +300,18 @@ export const COMMANDS: readonly Definition[] = [
     },
   },
   {
+    usage: 'rescan <NETWORK>',
+    summary: 'Read heights of a network again and credit the deposits that the scan missed. Known deposits stay as they are.',
+    options: {
+      'from H': 'first height: a block height, ledger index (XRP), ledger sequence (XLM) or slot (SOL)',
+      'to H': 'last height; the last one that the scan has read by default', stop: 'end the rescan that is under way',
+    },
+    run: async () => {
+      const { rescan } = await import('../rescan-cli.ts')
+      return ({ home, words, values }) => rescan(home, words[0] as string, values)
+    },
+  },
+  {
     usage: 'backup', summary: 'database, secrets and the nodes of this machine, in a new folder with a manifest',
     options: {
       '!out DIR': 'the folder; never overwrites', 'recovery-key FILE': 'public half of the recovery key that secrets are sealed to',
@@ -323,7 +335,7 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'doctor',
-    summary: 'Check each configured endpoint, the TLS certificates of platform and signer nodes, and whether a node is banned.',
+    summary: 'Check each configured endpoint, the platform’s loops, the TLS certificates, and whether a signer node is banned.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {

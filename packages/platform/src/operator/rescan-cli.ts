@@ -1,0 +1,42 @@
+import { callPlatform } from './connect.ts'
+import { need, type Outcome, type Values } from './cli/typed.ts'
+
+const POLL_MS = 300
+const LINE_MS = 5000
+
+interface Progress {
+  network: string; from: number; to: number; heights: number; deposits: number; done: boolean; running: boolean; reason: string | null
+}
+
+const line = ({ network, from, to, heights, deposits, reason }: Progress): string =>
+  `${network}: ${heights} of ${to - from + 1} heights done, ${deposits} deposits found${reason === null ? '' : `; waits: ${reason}`}`
+
+/** `custody rescan`: starts it in the platform, prints how far it is, and ends with it. */
+export async function rescan(home: string, network: string, values: Values): Promise<Outcome> {
+  const ask = async (command: string) => await callPlatform(home, command, { network }) as unknown as Progress
+  if (values['stop'] === true) {
+    const stopped = await ask('rescan stop')
+    return { result: { ...stopped }, text: `${line(stopped)}; stopped` }
+  }
+  await callPlatform(home, 'rescan start', { network, from: need(values, 'from'), to: values['to'] })
+  // One JSON object, or one field, is all that is wanted of standard output then.
+  const out = values['json'] === true || values['field'] !== undefined ? process.stderr : process.stdout
+  for (let printed = '', at = -Infinity; ;) {
+    const progress = await ask('rescan progress')
+    const text = line(progress)
+    const ended = progress.done || !progress.running
+    if (text !== printed && (ended || performance.now() - at >= LINE_MS)) {
+      out.write(`${text}\n`)
+      printed = text
+      at = performance.now()
+    }
+    if (ended) {
+      const again = `run the command again to continue at ${progress.from + progress.heights}`
+      return {
+        result: { ...progress }, exitCode: progress.done ? 0 : 1,
+        text: progress.done ? `heights ${progress.from} to ${progress.to} of ${network} were read again` : `stopped; ${again}`,
+      }
+    }
+    await new Promise((resolve) => { setTimeout(resolve, POLL_MS) })
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { RpcUnavailable } from '@custody/chains'
+import { lookAtDuties } from '../src/app/observed/duties.ts'
+import { heartbeatLoop } from '../src/app/presence.ts'
+import { readiness } from '../src/app/readiness.ts'
+import { scanLoop } from '../src/deposits/scanner.ts'
+import { LoopHealth } from '../src/engine/loop-health.ts'
+import { runLoops } from '../src/engine/loop.ts'
+import type { Services } from '../src/engine/services.ts'
+import { doctor } from '../src/operator/doctor.ts'
+import { startOperatorServer } from '../src/operator/server.ts'
+import { useDatabase, World } from './deposits-support.ts'
+
+/** A loop that fails for minutes is reported with its reason by /readyz, the metrics and the doctor, and ends the service of no other. */
+let now = Date.UTC(2026, 0, 1)
+const opened = useDatabase({ migrated: true, now: () => now })
+const home = mkdtempSync(join(tmpdir(), 'custody-loops-'))
+after(() => rmSync(home, { recursive: true, force: true }))
+
+const MINUTE_MS = 60_000
+const TROUBLE = 'ETH: eth_getBlockByNumber answered without parentHash\u001b[2J'
+
+async function stage() {
+  await opened.started
+  await opened.get().query('delete from processes')
+  const world = new World(opened.get(), 'evm')
+  await world.open()
+  world.now = now
+  const id = randomUUID()
+  const health = new LoopHealth()
+  const services = {
+    ...world.services, settings: { ...world.services.settings, role: 'all', home },
+    signers: { peers: [], calls: [] }, hold: { because: null, shortage: null, assertNone: () => undefined },
+  } as unknown as Services
+  const heartbeat = heartbeatLoop(services, id, health)
+  const scan = scanLoop(services, services.networks.get('ETH'), async () => new Set(['ETH']))
+  let others = 0
+  const other = { name: 'other', everyMs: 1000, run: async () => { others++; return false } }
+  return {
+    world, services, other: () => others,
+    /** Runs all loops for some minutes of their clock, in which they sleep at no cost. */
+    async run(minutes: number): Promise<void> {
+      const end = new AbortController()
+      const until = now + minutes * MINUTE_MS
+      const sleep = async (ms: number) => {
+        await new Promise((resolve) => { setImmediate(resolve) })
+        now += ms / 3
+        world.now = now
+        if (now >= until) end.abort()
+      }
+      const environment = { ...services.environment, now: () => now, sleep }
+      // Without `due`, by which the database is asked for what waits: each loop runs at its pace.
+      const { due: _, ...paced } = scan
+      const loops = [paced, other, heartbeat]
+      await runLoops({ ...services, environment }, loops, end.signal, health)
+      await heartbeat.run(new AbortController().signal)
+    },
+  }
+}
+
+test('the scan of a network that fails for minutes is named with its reason, and what else there is goes on', async () => {
+  const { world, services, run, other } = await stage()
+  const seconds = async () => /^custody_loop_failing_seconds\{loop="scan ETH"\} (\d+)/m.exec(await services.metrics.text())?.[1]
+  await run(1)
+  assert.equal((await readiness(services)).checks['loops'], 'ok')
+  const honest = world.chain.block.bind(world.chain)
+  world.chain.mine()
+  world.chain.block = async () => { throw new RpcUnavailable(TROUBLE) }
+  await run(1)
+  assert.equal((await readiness(services)).checks['loops'], 'ok', 'a moment is not worth a word')
+  const before = other()
+  await run(10)
+  const { ready, attended, checks } = await readiness(services)
+  assert.deepEqual([ready, attended], [true, true], 'the API serves every other network')
+  assert.match(checks['loops'] ?? '', /^scan ETH has failed for \d+ min: ETH: eth_getBlockByNumber answered without parentHash \[2J$/)
+  assert.ok(other() > before, 'other loops go on')
+  await lookAtDuties(services)
+  assert.ok(Number(await seconds()) > 300)
+
+  const operator = await startOperatorServer(services)
+  const env = { ...process.env }
+  try {
+    Object.assign(process.env, { CUSTODY_HOME: home, CUSTODY_NETWORK: 'local' })
+    const { result, text, exitCode } = await doctor()
+    assert.equal(exitCode, 1)
+    assert.deepEqual((result['loops'] as { loop: string }[]).map(({ loop }) => loop), ['scan ETH'])
+    assert.match(text, /^scan ETH has failed for -?\d+ min: ETH: eth_getBlockByNumber answered without parentHash/m)
+  } finally {
+    process.env = env
+    await operator.close()
+  }
+
+  world.chain.block = honest
+  await run(1)
+  assert.equal((await readiness(services)).checks['loops'], 'ok')
+  await lookAtDuties(services)
+  assert.equal(await seconds(), undefined)
+  assert.equal((await world.database.one<{ height: string }>('select height::text from network_scans'))?.height, '1')
+})
