@@ -23,7 +23,25 @@ export class RpcRefused extends ChainError {
   }
 }
 
+/**
+ * The chain itself would refuse a transaction, by the endpoint's word: it was carried out there, and failed. Only this may end a
+ * transfer; any other error is the endpoint's own trouble.
+ */
+export class RpcReverted extends RpcRefused {
+  constructor(rpcCode: number, message: string) {
+    super(rpcCode, message)
+    this.name = 'RpcReverted'
+  }
+}
+
 const RPC_TIMEOUT_MS = 8000
+/**
+ * HTTP statuses by which an endpoint, or a proxy before it, says that it has not looked: credentials, quotas, overload. Nodes answer
+ * errors of their own with 200, 400, 404 and 500.
+ */
+const isNotLookedAt = (status: number): boolean => [401, 402, 403, 407, 408, 425, 429].includes(status) || status > 500
+/** Errors that say the same in the body: limit exceeded (EIP-1474), node is unhealthy (Solana), HTTP's own number. */
+const NOT_LOOKED_AT = new Set([-32005, 429])
 const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 
 /** A JSON-RPC caller. Numbers that need exactness are read by `reviver` from their source text. */
@@ -81,7 +99,7 @@ export function jsonRpc(
   let id = 0
   return async <T>(method: string, params: unknown[] | Record<string, unknown>): Promise<T> => {
     const where = new URL(endpoint.url).host
-    const { text } = await exchange(endpoint, fetch, {
+    const { status, text } = await exchange(endpoint, fetch, {
       url: endpoint.url, what: method, method: 'POST', headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
     })
@@ -93,7 +111,13 @@ export function jsonRpc(
       throw new RpcUnavailable(`${where}: ${method}: answer is not JSON`)
     }
     if (typeof answer !== 'object' || answer === null) throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
-    if (answer.error) throw new RpcRefused(Number(answer.error.code ?? 0), String(answer.error.message ?? 'refused').slice(0, 300))
+    if (isNotLookedAt(status)) throw new RpcUnavailable(`${where}: ${method}: HTTP status ${status}`)
+    if (answer.error) {
+      const code = Number(answer.error.code ?? 0)
+      const message = String(answer.error.message ?? 'refused').slice(0, 300)
+      if (NOT_LOOKED_AT.has(code)) throw new RpcUnavailable(`${where}: ${method}: ${message}`)
+      throw new RpcRefused(code, message)
+    }
     if (!('result' in answer)) throw new RpcUnavailable(`${where}: ${method}: answer is not JSON-RPC`)
     return answer.result as T
   }

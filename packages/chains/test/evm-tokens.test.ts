@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ethers } from 'ethers'
-import { EvmClient, evm, familyOf, RpcRefused, RpcUnavailable, type Asset, type Network } from '../src/index.ts'
+import { EvmClient, evm, familyOf, RpcReverted, RpcUnavailable, type Asset, type Network } from '../src/index.ts'
 import { addressOf, local, privateKeyAt, publicKeyAt, sign } from './support.ts'
 
 const DEVNET = fileURLToPath(new URL('../../devnet/', import.meta.url))
@@ -78,7 +78,7 @@ test('a transfer that answers false moved nothing and is no success', { timeout:
   const good = await client.status(await send('ETH', client, asset, 5n), expected)
   assert.equal(good.state === 'included' && good.succeeded, true)
   await (await contract.getFunction('freeze')(true) as ethers.TransactionResponse).wait()
-  await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }), RpcRefused, 'known before anything is signed')
+  await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 5n }), RpcReverted, 'known before anything is signed')
   const hash = await send('ETH', client, asset, 5n, 100_000n)
   const plain = await client.status(hash)
   assert.equal(plain.state === 'included' && plain.succeeded, true, 'the receipt alone says that all is well')
@@ -140,7 +140,7 @@ test('tokens of every network: nothing answered, true answered, 18 decimals', { 
       const status = await client.status(await send(code, client, asset, unit + 1n), { asset, from: owner(), to: TO })
       assert.ok(status.state === 'included' && status.succeeded, asset.asset_name)
       assert.equal(await client.balance(TO, asset), unit + 1n)
-      await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }), RpcRefused, 'more than there is')
+      await assert.rejects(client.gasLimit({ asset, from: owner(), to: TO, amount: 3n * unit }), RpcReverted, 'more than there is')
     }
   }
 })

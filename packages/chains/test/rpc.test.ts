@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { after, before, beforeEach, test } from 'node:test'
 import { keccak256 } from 'viem/utils'
 import { bloomOf, mayTellOfTransfer } from '../src/evm/bloom.ts'
-import { ChainError, EvmClient, jsonRpc, RpcRefused, RpcUnavailable, UtxoClient } from '../src/index.ts'
+import { ChainError, EvmClient, jsonRpc, RpcRefused, RpcReverted, RpcUnavailable, UtxoClient } from '../src/index.ts'
 import { addressOf, BTC, ETH, ETH_ASSETS, USDT } from './support.ts'
 
 interface Call { method: string; params: unknown[] }
@@ -106,6 +106,56 @@ test('an error of the node keeps its code; its text is bounded', async () => {
   })
 })
 
+test('an endpoint that has not looked is unavailable, also where its body is an error of JSON-RPC', async () => {
+  const raw = JSON.stringify({ jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'over capacity' } })
+  for (const status of [401, 402, 403, 408, 425, 429, 501, 502, 503, 504, 529]) {
+    answer = () => ({ raw, status })
+    await unavailable(call(), new RegExp(`HTTP status ${status}`))
+  }
+  // Bitcoin Core answers its own errors with 404 and 500.
+  for (const status of [200, 400, 404, 500]) {
+    answer = () => ({ raw, status })
+    await assert.rejects(call(), (error: unknown) => error instanceof RpcRefused && error.rpcCode === -32000)
+  }
+  for (const code of [-32005, 429]) {
+    refuse(code, 'limit exceeded')
+    await unavailable(call(), /limit exceeded/)
+  }
+})
+
+test('ETH: an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
+  const ask = () => eth().gasLimit({ asset: ETH_ASSETS[0]!, from: addressOf(ETH, [1, 2, 0]), to: addressOf(ETH, [1, 2, 1]), amount: 1n })
+  // As go-ethereum, Erigon, Nethermind, Besu, OpenEthereum, Arbitrum and providers before them spell it.
+  const proofs: [number, string][] = [
+    [3, 'execution reverted'], [3, 'rate limit of this token'], [-32000, 'execution reverted: transfer limit exceeded'], [-32000, 'Execution reverted'],
+    [-32015, 'VM execution error: Reverted 0x'], [-32603, 'failed to estimate gas: execution reverted'], [-32000, 'gas required exceeds allowance (21000)'],
+    [-32000, 'insufficient funds for gas * price + value: address 0x11 have 0 want 1'], [-32000, 'insufficient balance for transfer'],
+    [-32000, 'invalid opcode: INVALID'], [-32000, 'out of gas'], [-32000, 'gas required exceeds allowance or always failing transaction'],
+  ]
+  for (const [code, message] of proofs) {
+    refuse(code, message)
+    await assert.rejects(ask(), (error: unknown) => error instanceof RpcReverted && error.message === message, message)
+  }
+  const troubles: [number, string][] = [
+    [-32000, 'header not found'], [-32000, 'missing trie node 5e (path ) <nil>'], [-32000, 'execution aborted (timeout = 5s)'],
+    [-32603, 'Internal error'], [-32000, 'request timed out'], [-32016, 'too many requests'], [-32601, 'the method is not available'],
+    [-32602, 'block reverted: state is pruned'], [-32000, 'You have used all credits, your project is out of gas'], [0, ''],
+    [-32029, 'Too Many Requests'], [-32000, 'no backends available for method'], [-32000, 'nonce too low'],
+  ]
+  for (const [code, message] of troubles) {
+    refuse(code, message)
+    await unavailable(ask(), /eth_estimateGas/)
+  }
+})
+
+test('ETH: a tip that could not be asked for is not guessed', async () => {
+  const history = { baseFeePerGas: ['0x5'], reward: [] }
+  script({ eth_feeHistory: history })
+  assert.equal((await eth().feeRates()).low.maxPriorityFeePerGas, 1n, 'a node that does not know the method')
+  answer = ({ method }) => (method === 'eth_feeHistory' ? { result: history } : { raw: '', status: 503 })
+  await unavailable(eth().feeRates(), /eth_maxPriorityFeePerGas/)
+})
+
 test('a result of null is an answer', async () => {
   answer = () => ({ result: null, error: null })
   assert.equal(await call(), null)
@@ -168,11 +218,13 @@ test('BTC: absent is what the node calls absent; a node that cannot say is no wi
   assert.deepEqual(await btc().status('t'), { state: 'absent' })
   refuse(-8, 'Block height out of range')
   assert.equal(await btc().block(10 ** 6), null)
-  for (const [code, message] of [[-28, 'Loading block index…'], [-1, 'Work queue depth exceeded'], [-32603, 'internal error'], [429, 'rate limited']] as const) {
+  for (const [code, message] of [[-28, 'Loading block index…'], [-1, 'Work queue depth exceeded'], [-32603, 'internal error']] as const) {
     refuse(code, message)
     await assert.rejects(btc().status('t'), RpcRefused, message)
     await assert.rejects(btc().block(1), RpcRefused, message)
   }
+  refuse(429, 'rate limited')
+  for (const asked of [btc().status('t'), btc().block(1)]) await unavailable(asked, /rate limited/)
 })
 
 test('BTC: status from mempool to block, and back after a reorganisation', async () => {
@@ -259,7 +311,7 @@ test('ETH: native and token transfers of a block; logs that do not count are lef
 
 test('ETH: logs that cannot be read make the block fail, never shrink', async () => {
   answer = ({ method }) => (method === 'eth_getLogs' ? { error: { code: -32005, message: 'limit exceeded' } } : { result: { number: '0x10', hash: '0xb', parentHash: '0xa', transactions: [{ hash: '0xt', from: A, to: B, value: '0x1' }] } })
-  await assert.rejects(eth().block(16), RpcRefused)
+  await unavailable(eth().block(16), /limit exceeded/)
 })
 
 /** A block of the main network's kind: one token transfer, and the bloom that its header has. */

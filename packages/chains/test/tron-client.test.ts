@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { familyOf, RpcRefused, RpcUnavailable, tron, TronClient, type Asset, type SignedTransaction, type UnsignedTransaction } from '../src/index.ts'
+import { familyOf, RpcRefused, RpcReverted, RpcUnavailable, tron, TronClient, type Asset, type SignedTransaction, type UnsignedTransaction } from '../src/index.ts'
 import { publicKeyAt, sign } from './support.ts'
 import { assetsOf, networkOf, TO } from './tron-support.ts'
 
@@ -124,7 +124,25 @@ test('out of energy is included, paid for, no success and no deposit', async () 
 })
 
 test('a transfer that would revert is refused before it is built', async () => {
-  await assert.rejects(client.energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n }), RpcRefused)
+  await assert.rejects(client.energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n }), RpcReverted)
+})
+
+test('an estimate fails where the call was carried out and failed; another error is the endpoint’s own trouble', async () => {
+  const ask = () => scripted().energy({ asset: USDT, from: addressAt(9), to: TO, amount: 1n })
+  const hex = (text: string): string => Buffer.from(text).toString('hex')
+  const answered = (answer: object): void => { script = { 'wallet/triggerconstantcontract': JSON.stringify(answer) } }
+  for (const ret of ['FAILED', 'REVERT', 'OUT_OF_ENERGY']) {
+    answered({ result: { result: true, message: hex('REVERT opcode executed') }, energy_used: 5, transaction: { ret: [{ ret }] } })
+    await assert.rejects(ask(), (error: unknown) => error instanceof RpcReverted && /REVERT opcode executed/.test(error.message))
+  }
+  for (const answer of [
+    ...['OTHER_ERROR', 'SERVER_BUSY', 'CONTRACT_VALIDATE_ERROR', 'CONTRACT_EXE_ERROR', 'NO_CONNECTION'].map((code) => ({ result: { code, message: hex('no contract') } })),
+    { result: { result: true, message: hex('CPU timeout for 0x5b while executing: Out of time') }, transaction: { ret: [{ ret: 'FAILED' }] } },
+    { result: { result: true }, transaction: { ret: [{ ret: 'OUT_OF_TIME' }] } }, {},
+  ]) {
+    answered(answer)
+    await assert.rejects(ask(), RpcUnavailable, JSON.stringify(answer))
+  }
 })
 
 test('staking: freeze, lend, take back, unfreeze, wait, withdraw', async () => {

@@ -1,5 +1,5 @@
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf,
+  jsonRpc, RpcRefused, RpcReverted, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
@@ -30,6 +30,13 @@ const METHOD_NOT_FOUND = -32601
 /** How endpoints say that they do not serve a method, or not by a block's hash (JSON-RPC 2.0, EIP-1474). */
 const NOT_SERVED: readonly number[] = [METHOD_NOT_FOUND, -32602, -32004]
 const EXECUTION_REVERTED = 3
+/** How nodes say that a call was carried out and failed, where they do not say it by the code 3. */
+const REVERTED = /execution reverted/i
+const FAILED = new RegExp(
+  '\\b(?:revert(?:ed)?|out of gas|gas required exceeds|invalid opcode|bad instruction|invalid jump destination|stack (?:under|over)flow'
+  + '|insufficient (?:funds|balance)|always failing)\\b', 'i')
+/** What they say of themselves, whatever else stands in the same text. */
+const TROUBLE = /header not found|missing trie node|timed? ?out|too many requests|rate limit|not available|pruned|quota|credits/i
 /** Receipts asked for at a time where each is asked for alone. */
 const RECEIPTS_AT_ONCE = 8
 
@@ -286,23 +293,36 @@ export class EvmClient implements ChainClient {
     return BigInt(await this.#call<string>('eth_call', [{ to: asset.contract_address, data }, 'latest']))
   }
 
-  /** Gas limit of a transfer, with head-room where it runs code. Throws RpcRefused where it would revert. */
+  /** Carried out by the endpoint, without effect. @throws RpcReverted where it failed there; RpcUnavailable for whatever else it says */
+  async #simulate(method: 'eth_estimateGas' | 'eth_call', params: unknown[]): Promise<string> {
+    try {
+      return await this.#call<string>(method, params)
+    } catch (error) {
+      if (!(error instanceof RpcRefused)) throw error
+      const { rpcCode, message } = error
+      const isProven = rpcCode === EXECUTION_REVERTED || REVERTED.test(message) || (FAILED.test(message) && !TROUBLE.test(message))
+      if (isProven) throw new RpcReverted(rpcCode, message)
+      throw new RpcUnavailable(`${this.network.code}: ${method}: ${message}`)
+    }
+  }
+
+  /** Gas limit of a transfer, with head-room where it runs code. Throws RpcReverted where it would revert. */
   async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const gas = await this.gasUsed(o)
     return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
   }
 
-  /** What a transfer is estimated to use, without head-room. Throws RpcRefused where it would revert. */
+  /** What a transfer is estimated to use, without head-room. Throws RpcReverted where it would revert. */
   async gasUsed(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const token = o.asset.type === 'token'
     // Without a gas price nothing is charged, so that an address without native coin can be asked for.
     const request = token
       ? { from: o.from, to: o.asset.contract_address, data: transferData(o.to, o.amount) }
       : { from: o.from, to: o.to, value: `0x${o.amount.toString(16)}` }
-    const gas = BigInt(await this.#call<string>('eth_estimateGas', [request]))
+    const gas = BigInt(await this.#simulate('eth_estimateGas', [request]))
     // Some tokens say false where others revert; those that answer nothing at all are asked no more.
-    if (token && /^0x0{64}$/.test(await this.#call<string>('eth_call', [request, 'latest']))) {
-      throw new RpcRefused(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
+    if (token && /^0x0{64}$/.test(await this.#simulate('eth_call', [request, 'latest']))) {
+      throw new RpcReverted(EXECUTION_REVERTED, `${o.asset.asset_name} refuses this transfer`)
     }
     return gas
   }
@@ -319,7 +339,10 @@ export class EvmClient implements ChainClient {
       }
       return { low: level(100n), medium: level(LEGACY_MEDIUM_PERCENT), high: level(LEGACY_HIGH_PERCENT) }
     }
-    const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch(() => '0x1'))
+    const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch((error: unknown) => {
+      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return '0x1'
+      throw error
+    }))
     const level = (column: number): EvmFee => {
       const rewards = (history.reward ?? []).map(
         (row) => BigInt(row[column] ?? '0x0')

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import {
-  exchange, parseWithSource, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
@@ -17,6 +17,8 @@ const SUCCESS = 'SUCCESS'
 const TIMESTAMP_SPREAD_MS = 86_400_000
 /** Answers to a broadcast that speak of the node, not of the transaction. */
 const NODE_TROUBLE = new Set(['SERVER_BUSY', 'NO_CONNECTION', 'NOT_ENOUGH_EFFECTIVE_CONNECTION', 'BLOCK_UNSOLIDIFIED', 'OTHER_ERROR'])
+/** How a node says that it gave up a call because it took too long here. */
+const OUT_OF_TIME = /out.?of.?time|timeout|time out/i
 const RESOURCE_NUMBERS: Record<TronResource, number> = { BANDWIDTH: 0, ENERGY: 1 }
 
 /** The chain's parameters that costs follow from. Sun, points and days. */
@@ -320,7 +322,7 @@ export class TronClient implements ChainClient {
     }
   }
 
-  /** Energy of a token transfer, a penalty of the contract included. Throws RpcRefused where it would revert. */
+  /** Energy of a token transfer, a penalty of the contract included. Throws RpcReverted where it would revert. */
   async energy(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
     const { energy } = await this.#constant(
       o.from, o.asset, 'transfer(address,uint256)', bytesToHex(transferData(o.to, o.amount).subarray(4))
@@ -334,8 +336,14 @@ export class TronClient implements ChainClient {
       parameter,
     })
     const failed = answer.transaction?.ret?.[0]?.ret
-    if (answer.result?.result !== true || (failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS)) {
-      throw new RpcRefused(0, `${asset.asset_name} refuses ${selector}: ${plain(answer.result?.message)}`.slice(0, 300))
+    const said = plain(answer.result?.message)
+    const isFailed = failed !== undefined && failed !== 'SUCESS' && failed !== SUCCESS
+    // A call that was carried out and failed has a result of its own. Other errors, and a node's own limit of time, are its trouble.
+    if (isFailed && !OUT_OF_TIME.test(`${failed} ${said}`)) {
+      throw new RpcReverted(0, `${asset.asset_name} refuses ${selector}: ${said}`.slice(0, 300))
+    }
+    if (isFailed || answer.result?.result !== true) {
+      throw new RpcUnavailable(`${this.network.code}: ${selector}: ${answer.result?.code ?? failed ?? 'no result'}: ${said}`.slice(0, 300))
     }
     return { energy: BigInt(answer.energy_used ?? 0), result: answer.constant_result?.[0] ?? '' }
   }

@@ -1,4 +1,4 @@
-import { evm as evmBuild, RpcRefused, type EvmFeeRates, type Network } from '@custody/chains'
+import { evm as evmBuild, RpcReverted, type EvmFeeRates, type Network } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel, type Priced, type Task } from '../../engine/chain.ts'
 import type { Plan, TransactionRow } from '../../engine/transaction.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
@@ -66,7 +66,7 @@ export async function planGas(evm: Evm, { row, asset, amount }: Task): Promise<{
   try {
     gas = await evm.client.gasLimit({ asset, from, to, amount })
   } catch (error) {
-    if (error instanceof RpcRefused) return { reverts: error.message }
+    if (error instanceof RpcReverted) return { reverts: error.message }
     throw error
   }
   const l1Fee = await l1FeeOf(evm, asset, { to, amount, gas, fee })

@@ -1,15 +1,16 @@
 import type { Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import { fail, wait, type Fail, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
+import { wait, type Fail, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
 import { chosenRate } from '../../engine/fee-rate.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { sequenceOf } from '../sequence.ts'
 import { sourcePath } from '../source-path.ts'
 import type { Tagged } from './tagged.ts'
 
-/** An account that its first deposit has just created may not be seen by every endpoint yet. */
-const ACCOUNT_ATTEMPTS_MAX = 20
+/** An account that its first deposit has just created may not be seen by every endpoint yet: so often it is asked for soon again. */
+const SOON_MAX = 20
 const RETRY_MS = 1000
+const LATER_MS = 30_000
 
 /** A payment out of an account, which takes the lowest free sequence under the account's lock. */
 export async function prepare(chain: Tagged, { row, asset, amount }: Task): Promise<Prepared | Wait | Fail> {
@@ -17,8 +18,8 @@ export async function prepare(chain: Tagged, { row, asset, amount }: Task): Prom
   const [account, to, tag] = [row.source_id as string, row.destination_id as string, row.address_tag]
   const fee = await chosenRate(chain, row.fee_rate, row.fee_level)
   const state = await client.account(account)
-  if (!state && row.attempts < ACCOUNT_ATTEMPTS_MAX) return wait('the chain does not show the account yet', RETRY_MS)
-  if (!state) return fail('the account does not exist on the chain')
+  // It has received what the transfer spends: an endpoint that does not show it lags behind, or has another trouble of its own.
+  if (!state) return wait('the endpoint does not show the account, which has received coins', row.attempts < SOON_MAX ? RETRY_MS : LATER_MS)
   const create = await client.account(to) === null
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)

@@ -1,4 +1,4 @@
-import { RpcRefused, tron as tronBuild } from '@custody/chains'
+import { RpcReverted, tron as tronBuild } from '@custody/chains'
 import { fail, type Fail, type Priced, type Task, type Wait } from '../../engine/chain.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 import { wouldRevert } from '../reverts.ts'
@@ -33,7 +33,7 @@ export async function price(tron: Tron, task: Task): Promise<Priced | Wait | Fai
     try {
       units = await tron.client.energy({ asset, from, to, amount })
     } catch (error) {
-      if (error instanceof RpcRefused) return wouldRevert(row, error.message)
+      if (error instanceof RpcReverted) return wouldRevert(row, error.message)
       throw error
     }
     feeLimit = tronBuild.feeLimitFor(units, sun)
