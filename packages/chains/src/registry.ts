@@ -7,7 +7,7 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   local?: ModeLine
 }
 interface ModeLine {
-  utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; genesis?: string;
+  utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; slot_zero?: number; genesis?: string;
   checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string
 }
 interface AssetLine {

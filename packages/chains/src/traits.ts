@@ -1,11 +1,11 @@
-import type { DecodedTransaction, Network } from './types.ts'
+import type { DecodedTransaction, Network, NetworkMode } from './types.ts'
 
 /** How the end of a transaction is told, and how far ahead of now the signer nodes let it lie. */
 export type Expiry =
   /** A time in Unix seconds. On a local chain whose operator may move its time forward, the furthest end on record counts as now. */
   | { unit: 'second'; aheadMax: number; localAheadMax?: number }
   /** What the chain counts by itself, at most so many in a second: who asks no chain measures it by the ends on record. */
-  | { unit: 'ledger' | 'slot'; aheadMax: number; perSecondMax: number }
+  | { unit: 'ledger' | 'slot'; aheadMax: number; perSecondMax: Readonly<Record<NetworkMode, number>> }
 
 /** What takes a signed payment's place on the chain and pays nobody. */
 export interface Cancellation {

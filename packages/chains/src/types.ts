@@ -38,6 +38,8 @@ export interface Network {
   passphrase?: string
   /** XRP Ledger: what a server calls its network. Cardano: the network magic, of which addresses and endpoints follow. */
   network_id?: number
+  /** Cardano: the Unix time of slot 0, counted back from the first slot of one second; absent where blocks come on command. */
+  slot_zero?: number
   /** The most that all parts beyond the amount may cost, in the smallest native unit (decimal string). */
   fee_cap: string
   explorer_transaction_url?: string

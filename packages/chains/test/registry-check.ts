@@ -17,7 +17,7 @@ const WORDS = {
     'code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet',
     'local', 'l1_fee_oracle', 'legacy_gas_price',
   ],
-  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'genesis', 'checkpoint', 'explorer_transaction_url'],
+  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoint', 'explorer_transaction_url'],
   utxo: [
     'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable',
     'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations',
@@ -114,6 +114,7 @@ function modeProblems(network: NetworkLine, name: 'mainnet' | 'local'): string[]
     }
     if (network.ready) line.check(/^[0-9a-f]{64}$/.test(mode.genesis ?? ''), 'genesis must be a block hash')
   }
+  line.check((mode.slot_zero !== undefined) === (network.family === 'cardano' && name === 'mainnet'), 'slot_zero belongs to cardano, mainnet')
   if (mode.explorer_transaction_url !== undefined) line.check(
     /^https:\/\/\S+\/$/.test(mode.explorer_transaction_url), 'explorer_transaction_url must be https and end in /'
   )

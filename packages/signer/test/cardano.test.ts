@@ -124,7 +124,7 @@ test('another transaction for the same transfer: only one that takes an input of
 
 test('an end that the record does not allow', async () => {
   const { caller, sub } = await fresh()
-  refused(await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 4000 + 87_000 })), 'EXPIRY', 10)
-  const answer = await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 4000 + 86_000 }), [2, 3])
+  refused(await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 95_000 })), 'EXPIRY', 10)
+  const answer = await sign(pay(await wants(caller)), built(sub, { ttl: HEAD + 86_000 }), [2, 3])
   assert.equal(answer.status, 200, JSON.stringify(answer.body))
 })

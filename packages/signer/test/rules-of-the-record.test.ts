@@ -1,4 +1,4 @@
-import type { Network, Registry } from '@custody/chains'
+import { loadRegistry, type Network, type Registry } from '@custody/chains'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Refusal } from '../src/errors.ts'
@@ -7,6 +7,7 @@ import { freezeRegistry } from '../src/policy/frozen.ts'
 import { assertMeaningsAgree, assertNotVoided, assertOneMeaning } from '../src/policy/identity.ts'
 import { assertLeftover, leftoverRefusal } from '../src/policy/leftover.ts'
 import type { SeenRequest, Subject, Verdict } from '../src/policy/order.ts'
+import { Ends } from '../src/store/ends.ts'
 import { FuelledAddresses } from '../src/store/fuelled.ts'
 import type { Store } from '../src/store/index.ts'
 import { State } from '../src/store/state.ts'
@@ -48,10 +49,12 @@ test('rule 4: one nonce, one meaning; one intent, one content', () => {
 
 test('rule 10: an end where the chain knows one, no further ahead than the clock and the record allow', () => {
   const NOW = 1_800_000_000
-  const expires = (network: Network, valid_until: number | undefined, highest?: { end: number; at: number }) => {
+  const expires = (network: Network, valid_until: number | undefined, ...seen: { end: number; at: number }[]) => {
+    const ends = new Ends()
+    for (const { end, at } of seen) ends.add(end, at, true)
     try {
       assertExpiry(
-        { ends: new Map(highest && [[network.code, highest]]) } as unknown as State,
+        { ends: new Map(seen.length > 0 ? [[network.code, ends]] : []) } as unknown as State,
         { network, decoded: { valid_until } } as unknown as Subject, NOW
       )
       return null
@@ -66,7 +69,7 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
   assert.deepEqual(expires(XLM, undefined), { said: 'EXPIRY: The transaction never expires', detail: {} })
   assert.deepEqual([expires(XLM, NOW + 1800), expires(XLM, NOW + 1801)], [null, late('second', NOW + 1801, NOW + 1800)])
   // The furthest end on record says nothing about seconds, but on a local chain whose operator may move its time forward.
-  const far = { end: NOW + 10_000_000, at: NOW * 1000 }
+  const far = { end: NOW + 10_000_000, at: NOW }
   assert.deepEqual(expires(XLM, NOW + 1801, far), late('second', NOW + 1801, NOW + 1800))
   const local = 400 * 86_400
   assert.deepEqual([expires(TRX, NOW + local), expires(TRX, NOW + local + 1)], [null, late('second', NOW + local + 1, NOW + local)])
@@ -78,15 +81,49 @@ test('rule 10: an end where the chain knows one, no further ahead than the clock
   assert.deepEqual(
     [expires(mainnet, NOW + 86_400, far), expires(mainnet, NOW + 86_401, far)], [null, late('second', NOW + 86_401, NOW + 86_400)]
   )
-  // Ledgers: the first end is free, and 100,000 more than the furthest, with two for each second since.
+  // Ledgers: the first end is free, and 100,000 more than the chain can have reached, by one end that was seen.
   assert.equal(expires(XRP, 2 ** 32 - 1), null)
-  const at = (seconds: number, most: number) => {
-    const highest = { end: 500, at: (NOW - seconds) * 1000 }
-    assert.deepEqual([expires(XRP, most, highest), expires(XRP, most + 1, highest)], [null, late('ledger', most + 1, most)])
+  const at = (seconds: number, most: number, network = XRP) => {
+    const end = { end: 500, at: NOW - seconds }
+    assert.deepEqual([expires(network, most, end), expires(network, most + 1, end)], [null, late('ledger', most + 1, most)])
   }
   at(0, 100_500)
   at(10, 100_520)
   at(-10, 100_500)
+  at(11, 100_505, { ...XRP, mode: 'mainnet' })
+  at(30 * 86_400, 100_500 + 15 * 86_400, { ...XRP, mode: 'mainnet' })
+  // Slots of the main network follow from the clock: slot 4,492,800 began at 2020-07-29T21:44:51Z (Shelley's genesis).
+  const ada = loadRegistry('mainnet').network('ADA') as Network
+  const slot = NOW - (Date.parse('2020-07-29T21:44:51Z') / 1000 - 4_492_800)
+  for (const seen of [[], [{ end: 5, at: NOW }], [{ end: slot + 10_000_000, at: NOW }]]) {
+    assert.deepEqual([expires(ada, slot + 86_400, ...seen), expires(ada, slot + 86_401, ...seen)], [null, late('slot', slot + 86_401, slot + 86_400)])
+  }
+})
+
+test('rule 10: payments that use their allowance do not move it: only time does', () => {
+  const [START, HEAD, SPEED, DAY] = [1_800_000_000, 90_000_000, 0.26, 86_400]
+  const mostAt = (ends: Ends, now: number): number => Number(ends.reachedMost(now, 0.5)) + 100_000
+  const headAt = (now: number): number => HEAD + Math.floor((now - START) * SPEED)
+  const dayOfLedgers = DAY * SPEED
+  const ends = new Ends()
+  ends.add(HEAD + 100, START, true)
+  // Thirty payments of a hostile platform within the hour, each as far ahead as it may be.
+  for (let at = 1; at <= 30; at++) ends.add(mostAt(ends, START + at * 60), START + at * 60, true)
+  assert.ok(mostAt(ends, START + 3600) - headAt(START + 3600) < 102_000)
+  // For a month one such payment an hour, and no other: a day more for each day, four for each week.
+  let now = START
+  for (; now < START + 30 * DAY; now += 3600) ends.add(mostAt(ends, now), now, true)
+  const ahead = (mostAt(ends, now) - headAt(now)) / dayOfLedgers
+  assert.ok(ahead < 30 + 5 * 4.5 + 4.5, `${ahead} days`)
+  // One honest payment, and it is four days again.
+  ends.add(headAt(now) + 100, now, true)
+  assert.ok(mostAt(ends, now) - headAt(now) <= 100_100)
+  // What a peer wrote, or an end that is too low on purpose, stops nothing for longer than a week.
+  ends.add(1, now, false)
+  assert.ok(mostAt(ends, now) > headAt(now))
+  ends.add(1, now, true)
+  assert.ok(mostAt(ends, now) < headAt(now))
+  assert.ok(mostAt(ends, now + 8 * DAY) > headAt(now + 8 * DAY))
 })
 
 test('rule 5: what a ticker and a network mean is written down once, and a changed registry stops the node', () => {

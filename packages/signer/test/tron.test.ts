@@ -7,6 +7,7 @@ import { after, before, test } from 'node:test'
 import { assertExpiry } from '../src/policy/expiry.ts'
 import { decodeDecoded, encodeDecoded } from '../src/policy/exclusivity.ts'
 import { IMPORTED } from '../src/store/entries/imported.ts'
+import { Ends } from '../src/store/ends.ts'
 import { State } from '../src/store/state.ts'
 import { House, now, pay, registry, transfer, type Answer, type Caller, type Workspace } from './house.ts'
 
@@ -143,7 +144,9 @@ test('an end: beyond the clock and the record only as far as its chain takes it'
   // On the main network nobody moves it.
   const state = new State()
   const subject = (end: number) => ({ decoded: { valid_until: end }, network: { ...TRX, mode: 'mainnet' } }) as unknown as Parameters<typeof assertExpiry>[1]
-  state.ends.set('TRX', { end: 5_000_000, at: 0 })
+  const ends = new Ends()
+  ends.add(5_000_000, 0, true)
+  state.ends.set('TRX', ends)
   assertExpiry(state, subject(1000 + most), 1000)
   assert.throws(() => assertExpiry(state, subject(1001 + most), 1000), { code: 'EXPIRY' })
 })

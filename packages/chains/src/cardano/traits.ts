@@ -7,7 +7,7 @@ export const traits: Traits = {
   firstNonce: null,
   nothingExcludes: false,
   // A slot is a second.
-  expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: 1 },
+  expiry: { unit: 'slot', aheadMax: 86_400, perSecondMax: { mainnet: 1, local: 2 } },
   cancellation: null,
   feePayer: false,
   staking: false,

@@ -6,7 +6,8 @@ export const traits: Traits = {
   firstNonce: 'chain',
   nothingExcludes: false,
   // It takes 3 to 4 seconds to close a ledger.
-  expiry: { unit: 'ledger', aheadMax: 100_000, perSecondMax: 2 },
+  // A round of the consensus takes two seconds at least (rippled: ledgerMIN_CLOSE); local chains close ledgers when they are asked to.
+  expiry: { unit: 'ledger', aheadMax: 100_000, perSecondMax: { mainnet: 0.5, local: 2 } },
   cancellation: null,
   feePayer: false,
   staking: false,

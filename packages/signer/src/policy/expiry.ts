@@ -1,13 +1,14 @@
 import { traitsOf, type Expiry, type Network } from '@custody/chains'
 import { Refusal } from '../errors.ts'
+import type { Ends } from '../store/ends.ts'
 import type { State } from '../store/state.ts'
 import type { Subject } from './order.ts'
 
 /**
- * Rule 10: a bounded end, where the chain knows one. A node asks no chain, so that ledgers and slots are measured by its own
- * record: the first end that it sees on a network is free, later ones move no faster than these can. What shares an input or
- * a sequence excludes each other whatever its end; the bound is for the platform's proof that a transaction is dead, without
- * which nothing is given up.
+ * Rule 10: a bounded end, where the chain knows one. A node asks no chain. Seconds, and slots of a chain whose first slot is known,
+ * follow from its clock; ledgers and other slots are measured by the ends that it has seen (`store/ends.ts`), of which the first is
+ * free. What shares an input or a sequence excludes each other whatever its end; the bound is for the platform's proof that a
+ * transaction is dead, without which nothing is given up.
  */
 export function assertExpiry(state: State, { decoded, network }: Subject, now: number): void {
   const { expiry } = traitsOf(network)
@@ -20,10 +21,11 @@ export function assertExpiry(state: State, { decoded, network }: Subject, now: n
   }
 }
 
-function endMost(expiry: Expiry, { mode }: Network, highest: { end: number; at: number } | undefined, now: number): number | null {
+function endMost(expiry: Expiry, { mode, slot_zero: zero }: Network, ends: Ends | undefined, now: number): number | null {
   if (expiry.unit !== 'second') {
-    return highest ? highest.end + expiry.aheadMax + expiry.perSecondMax * Math.max(0, now - Math.floor(highest.at / 1000)) : null
+    const reached = expiry.unit === 'slot' && zero !== undefined ? now - zero : ends?.reachedMost(now, expiry.perSecondMax[mode]) ?? null
+    return reached === null ? null : reached + expiry.aheadMax
   }
   const { aheadMax, localAheadMax } = expiry
-  return mode === 'local' && localAheadMax !== undefined ? Math.max(now, highest?.end ?? 0) + localAheadMax : now + aheadMax
+  return mode === 'local' && localAheadMax !== undefined ? Math.max(now, ends?.highest ?? 0) + localAheadMax : now + aheadMax
 }

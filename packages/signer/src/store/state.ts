@@ -1,6 +1,7 @@
 import type { Curve } from '@custody/chains'
 import type { Proof } from '../envelope.ts'
 import type { Body, Entry, Kind } from './entries/index.ts'
+import { Ends } from './ends.ts'
 import { FuelledAddresses } from './fuelled.ts'
 import { Spending } from './spending.ts'
 
@@ -86,8 +87,8 @@ export class State {
   readonly stepAt = new Map<number, StepEntry>()
   /** Account → the highest nonce on record. */
   readonly nonces = new Map<string, bigint>()
-  /** Network → the furthest end of a transaction on record, and when that was written. */
-  readonly ends = new Map<string, { end: number; at: number }>()
+  /** By network. */
+  readonly ends = new Map<string, Ends>()
   readonly spending = new Spending()
   /** By the rule's id. */
   readonly rules = new Map<string, StandingRule>()
@@ -339,7 +340,7 @@ export class State {
     }
     if (body.account && body.nonce !== null) this.#raiseNonce(body.account, BigInt(body.nonce))
     const { network, valid_until: end } = body.decoded
-    if (end !== undefined) this.#raiseEnd(network, end, at)
+    if (end !== undefined) this.#seeEnd(network, end, at, !imported)
     for (const { budget, amount } of body.charges ?? (body.charge ? [body.charge] : [])) {
       this.spending.add(budget, { at, amount: BigInt(amount), step: body.step })
     }
@@ -399,8 +400,9 @@ export class State {
     if (highest === undefined || nonce > highest) this.nonces.set(account, nonce)
   }
 
-  #raiseEnd(network: string, end: number, at: number): void {
-    const highest = this.ends.get(network)
-    if (!highest || end > highest.end) this.ends.set(network, { end, at })
+  #seeEnd(network: string, end: number, at: number, isOwn: boolean): void {
+    const ends = this.ends.get(network) ?? new Ends()
+    this.ends.set(network, ends)
+    ends.add(end, Math.floor(at / 1000), isOwn)
   }
 }
