@@ -8,8 +8,8 @@ import { decimal, units, worth } from '../src/page/api/decimal.ts'
 import { decode, encode, exact, pretty } from '../src/page/api/wire.ts'
 
 const ASSETS = new Map([
-  ['ETH', { decimals: 18, requires_tag: false }],
-  ['XRP', { decimals: 6, requires_tag: true }],
+  ['ETH', { decimals: 18, takes_tag: false }],
+  ['XRP', { decimals: 6, takes_tag: true }],
 ])
 const read = (text: string) => readBatch(text, ASSETS)
 const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
@@ -70,6 +70,13 @@ test('each wrong line says what is wrong with it', async () => {
     twice.map(({ notes }) => notes),
     [[], [], ['the same payment as line 2']],
   )
+})
+
+test('a line without a tag is known as such, and a tag for a network without tags is a problem', async () => {
+  const tagless = async (text: string) => (await read(text)).map((line) => [line.hasNoTag, line.hasTagColumn])
+  assert.deepEqual(await tagless(`${HEAD}XRP,1,rA,,,\nXRP,1,rA,0,,\nETH,1,0xab,,,`), [[true, true], [false, true], [false, true]])
+  assert.deepEqual(await tagless('asset,amount,destination_address\nXRP,1,rA\n'), [[true, false]])
+  assert.match(String(await problemsOf('ETH,1,0xab,7,,')), /ETH has no address_tag/)
 })
 
 test('a file that is none is refused with a sentence', async () => {

@@ -6,7 +6,7 @@ import { exact } from './wire.ts'
 /** What is known of an asset. */
 export interface Known {
   decimals: number
-  requires_tag: boolean
+  takes_tag: boolean
 }
 type Assets = ReadonlyMap<string, Known>
 
@@ -27,6 +27,10 @@ export interface Line {
   fee_level: string
   /** From the file's hash and the line: the same file sent twice orders nothing twice. */
   sequence_id: string
+  /** Its network has tags, and it names none: the payee has none, as the person who sends it confirms. */
+  hasNoTag: boolean
+  /** The file has a column `address_tag`: an empty field there is an answer, and a missing column is none. */
+  hasTagColumn: boolean
   problems: string[]
   /** Not wrong, and worth a look. */
   notes: string[]
@@ -96,6 +100,8 @@ export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
       memo: of('memo'),
       fee_level: of('fee_level'),
       sequence_id: `batch-${hash}-${number}`,
+      hasNoTag: false,
+      hasTagColumn: names.includes('address_tag'),
       problems: [],
       notes: [],
     }
@@ -109,7 +115,8 @@ export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
     if (line.destination_address === '') line.problems.push('no destination_address')
     if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
     if (fields.length > names.length) line.problems.push('more fields than columns')
-    if (known?.requires_tag === true && line.address_tag === '') line.notes.push('no address_tag')
+    line.hasNoTag = known?.takes_tag === true && line.address_tag === ''
+    if (known?.takes_tag === false && line.address_tag !== '') line.problems.push(`${line.asset} has no address_tag`)
     const payment = [line.asset, line.amount, line.destination_address, line.address_tag].join(' ')
     const earlier = seen.get(payment)
     if (earlier !== undefined) line.notes.push(`the same payment as line ${earlier}`)

@@ -4,7 +4,8 @@ import { validateAddress } from './ask.ts'
 import type { Line } from './batch-file.ts'
 import { query, read } from './http.ts'
 import { mirror } from './scope.ts'
-import type { TransactionPage } from './types.ts'
+import { isTagInMemo, tagState } from './tag.ts'
+import type { AddressValidation, TransactionPage } from './types.ts'
 
 const AT_ONCE = 4
 
@@ -18,21 +19,34 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   )
 }
 
+/** What is wrong with a line's destination as the platform knows it. Settles whether a tag is still missing. */
+function judgeDestination(line: Line, validity: AddressValidation): void {
+  if (!validity.valid) {
+    const reason = validity.reason ?? 'not well formed'
+    line.problems.push(reason.startsWith('address_tag') ? reason : `destination_address: ${reason}`)
+    return
+  }
+  const state = tagState(line.hasNoTag || line.address_tag !== '', validity, { tag: line.address_tag, hasNoTag: line.hasNoTag })
+  line.hasNoTag = state.is === 'asked' && state.tag === ''
+  if (line.hasNoTag && !line.hasTagColumn)
+    line.problems.push('the file has no column address_tag: add it, and leave it empty where a payee has no tag')
+  else if (line.hasNoTag && state.isRequired) line.problems.push('address_tag: this account refuses payments without one')
+  else if (isTagInMemo(state, line.memo))
+    line.problems.push('memo: digits there never reach the network; put them into address_tag, or a word before them')
+  else if (line.hasNoTag) line.notes.push('no address_tag')
+}
+
 /** Has every address checked by the platform. @throws Problem where it does not answer */
 export async function checkAddresses(lines: readonly Line[], told: (done: number) => void): Promise<void> {
-  const answers = new Map<string, Promise<string | null>>()
+  const answers = new Map<string, Promise<AddressValidation>>()
   let done = 0
   await each(lines, async (line) => {
     if (assetNames.value.has(line.asset) && line.destination_address !== '') {
       const key = [line.asset, line.destination_address, line.address_tag].join(' ')
       const asked =
-        answers.get(key) ??
-        validateAddress(line.asset, line.destination_address, line.address_tag).then(({ valid, reason }) =>
-          valid ? null : (reason ?? 'not well formed'),
-        )
+        answers.get(key) ?? validateAddress(line.asset, line.destination_address, line.address_tag)
       answers.set(key, asked)
-      const reason = await asked
-      if (reason !== null) line.problems.push(`destination_address: ${reason}`)
+      judgeDestination(line, await asked)
     }
     told(++done)
   })

@@ -44,6 +44,7 @@ export function Batch() {
   const [sent, setSent] = useState<ReadonlyMap<string, Sent>>(new Map())
   const [isRunning, setRunning] = useState(false)
   const [isRight, setRight] = useState(false)
+  const [isTagless, setTagless] = useState(false)
   const [isLooking, setLooking] = useState(false)
   const stop = useRef(false)
   const key = useKeyState()
@@ -54,6 +55,7 @@ export function Batch() {
     setFile(null)
     setSent(new Map())
     setRight(false)
+    setTagless(false)
     try {
       if (text.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
       const lines = await readBatch(text, assetNames.value)
@@ -119,6 +121,7 @@ export function Batch() {
     overview.data?.balances.map(({ asset, available }) => ({ asset, balance: available })) ?? [],
   )
   const isShort = sums.some(({ isEnough }) => !isEnough)
+  const untagged = left.filter(({ hasNoTag }) => hasNoTag).length
   const isReady = file?.isChecked === true && wrong === 0 && !isShort && left.length > 0
   const script = () =>
     [
@@ -253,6 +256,17 @@ export function Batch() {
               </Note>
             ) : null}
             {isRunning || done > 0 ? <progress max={lines.length} value={done} aria-label="Lines sent" /> : null}
+            {isReady && untagged > 0 ? (
+              <Check
+                label={
+                  untagged === 1
+                    ? 'One line has no destination tag or memo: its payee has none'
+                    : `${untagged} lines have no destination tag or memo: their payees have none`
+                }
+                value={isTagless}
+                onValue={setTagless}
+              />
+            ) : null}
             {isReady ? (
               <Check
                 label={`I have looked at the lines, and send ${done === 0 ? 'all' : 'what is left:'} ${left.length}`}
@@ -261,7 +275,13 @@ export function Batch() {
               />
             ) : null}
             <div class="row">
-              <Button kind="primary" icon="key" isBusy={isRunning} disabled={!isReady || !isRight} onClick={() => void send()}>
+              <Button
+                kind="primary"
+                icon="key"
+                isBusy={isRunning}
+                disabled={!isReady || !isRight || (untagged > 0 && !isTagless)}
+                onClick={() => void send()}
+              >
                 {done > 0 || refused > 0 ? 'Go on' : 'Sign and send'}
               </Button>
               {isRunning ? <Button onClick={() => (stop.current = true)}>Stop after this line</Button> : null}
