@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 13bff1f535ad49969d6698f5e787137d44f714c6bdcf11d76301cc6b96c4ce5d
-// types 14c467316e9a6fe7e1c66644c62395f0c8f50b0474e85ade9609447742328350
+// document a5e90cafd48e558e446ee6d353a4666660f8dada2b4025306ee69f7fd0a490bc
+// types bbe81982b453b3faac8df66c6291ab8dbf0c5ac2b504c9b4302adfe1d42448a7
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1753,6 +1753,8 @@ export interface components {
         ValidateAddressResponse: {
             valid: boolean;
             reason?: string;
+            /** @description The address as transfers to it are listed (`destination_id`), where the request spells it otherwise */
+            address?: string;
             /** @description Tag that a payment would carry: the one given, or the one inside an X-address; null: none */
             address_tag?: string | null;
             /** @description false: the address contains its tag, or states that it has none (X-address, M…), and takes no other */

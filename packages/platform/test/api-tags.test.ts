@@ -82,11 +82,19 @@ test('validate-address states the tag of a payment, whether the address takes an
     valid: true, address_tag: 'text:7', takes_tag: true, requires_tag: null,
   })
   const fixed = { valid: true, takes_tag: false, requires_tag: false }
-  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, 12, false)), { ...fixed, address_tag: '12' })
-  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, false, false)), { ...fixed, address_tag: null })
+  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, 12, false)), { ...fixed, address: xrp, address_tag: '12' })
+  assert.deepEqual(await check('XRP', classicAddressToXAddress(xrp, false, false)), { ...fixed, address: xrp, address_tag: null })
   assert.deepEqual(await check('XLM', muxed), { ...fixed, address_tag: null })
   assert.deepEqual(await check('BTC', 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'), { valid: true })
   assert.deepEqual(Object.keys(await check('XRP', xrp, { address_tag: 'x' })).sort(), ['reason', 'valid'])
+})
+
+test('validate-address names the spelling in which transfers to an address are listed, where it differs', async () => {
+  const spelled = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+  const { body } = await call<Record<string, unknown>>(user, 'POST', '/dac/v1/validate-address', { asset: 'BTC', address: spelled.toUpperCase() })
+  assert.deepEqual(body, { valid: true, address: spelled })
+  const made = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.01', spelled.toUpperCase()))
+  assert.equal(made.body['destination_id'], spelled, made.text)
 })
 
 test('a fee is estimated for an address that contains its tag', async () => {

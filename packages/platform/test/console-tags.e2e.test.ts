@@ -177,6 +177,79 @@ XRP,1.3,${RAW.address},,without
   assert.deepEqual(await tagsAt(RAW.address, 3), { with: 3042817, zero: 0, without: null })
 })
 
+step('a corrected, reordered or longer batch file pays only what is new; what looks like an earlier payment is left out', async () => {
+  const target = Wallet.generate().address
+  const choose = async (...lines: string[]) => {
+    await page.goto(at('/batch'))
+    const text = `asset,amount,destination_address,address_tag,memo,reference\n${lines.join('\n')}\n`
+    await page.getByLabel('CSV file').setInputFiles({ name: 'march.csv', mimeType: 'text/csv', buffer: Buffer.from(text) })
+  }
+  const send = async (count: number) => {
+    await page.getByText(new RegExp(`I have looked at the lines, and send .* ${count}\\b`)).click()
+    await button('Sign and send').or(button('Go on')).click()
+  }
+  const [one, two, three] = [`XRP,1.5,${target},1,one,`, `XRP,1.5,${target},2,two,`, `XRP,2.5,${target},3,three,inv-3`] as const
+  await choose(one, two, three)
+  await send(3)
+  await page.getByText('All 3 lines are sent.').waitFor()
+  assert.deepEqual(await tagsAt(target, 3), { one: 1, two: 2, three: 3 })
+
+  await choose(three, two.replace('two', 'the second'), one)
+  await page.getByText('All 3 lines are sent.').waitFor()
+  await choose(one, two, three, `XRP,3.5,${target},4,four,`)
+  await send(1)
+  await page.getByText('All 4 lines are sent.').waitFor()
+  await tagsAt(target, 4)
+
+  // Another tag with the same amount, and a reference that a paid line did not have.
+  await choose(`XRP,1.5,${target},5,fifth,`, `${one}inv-1`, three)
+  await page.getByText('2 lines are left out').waitFor()
+  await look(page, 'a batch with lines like earlier payments', { picture: 'batch-earlier', isWhole: true, isOnPhone: true })
+  assert.equal(await button('Go on').isDisabled(), true)
+  await page.getByText('Another payment: include it').first().click()
+  await send(1)
+  await page.getByText('2 sent, 1 left out').waitFor()
+  assert.deepEqual(await tagsAt(target, 5), { one: 1, two: 2, three: 3, four: 4, fifth: 5 })
+
+  await choose(`XRP,2.5,${target},33,three,inv-3`)
+  await page.getByText('reference: names another payment that was ordered before').waitFor()
+  await page.getByRole('region', { name: 'Lines' }).getByRole('link', { name: 'Transfer' }).waitFor()
+  assert.equal(await button('Sign and send').isDisabled(), true)
+})
+
+step('a line whose transfer failed is paid again where the person says so, and only once', async () => {
+  const target = Wallet.generate().address
+  const line = `asset,amount,destination_address,address_tag,memo,reference\nXRP,0.5,${target},9,retry,inv-9\n`
+  const choose = async () => {
+    await page.goto(at('/batch'))
+    await page.getByLabel('CSV file').setInputFiles({ name: 'retry.csv', mimeType: 'text/csv', buffer: Buffer.from(line) })
+  }
+  const fault = (mode: string) => platform.operator('devnet', { command: 'fault', network: 'XRP', mode })
+  const statuses = async () => (await platform.database.query<{ status: string }>(
+    'select status from transactions where destination_id = $1 order by created_at', [target])).map(({ status }) => status)
+  // While the chain is away, an amount that is too small for a new account is found out after the transfer was ordered.
+  await choose()
+  await fault('down')
+  await page.getByText('I have looked at the lines').click()
+  await button('Sign and send').click()
+  await page.getByText('The line is sent.').waitFor()
+  await fault('heal')
+  await waitFor('the failure', async () => (await statuses())[0] === 'failed')
+  await fund(target, '20')
+  await choose()
+  await page.getByText('One line is left out').waitFor()
+  await page.getByText('Pay it again').click()
+  await page.getByText('of which 1 look like earlier payments').click()
+  await button('Sign and send').click()
+  await page.getByText('The line is sent.').waitFor()
+  await waitFor('the second attempt', async () => (await statuses()).join() === 'failed,confirmed')
+  await choose()
+  await page.getByText('The line is sent.').waitFor()
+  const sequences = await platform.database.query<{ sequence_id: string }>(
+    'select sequence_id from transactions where destination_id = $1 order by created_at', [target])
+  assert.deepEqual(sequences.map(({ sequence_id: id }) => id), ['inv-9', 'inv-9#2'])
+})
+
 step('a rule forwards with the tag that was typed', async () => {
   const dialog = page.getByRole('dialog')
   await page.goto(at('/forwarding'))

@@ -20,6 +20,8 @@ export const postValidateAddress = endpoint({
   body: z.strictObject({ asset: assetName, address: z.string().max(500), address_tag: z.string().max(200).optional() }),
   response: z.object({
     valid: z.boolean(), reason: z.string().optional(),
+    address: z.string().optional()
+      .meta({ description: 'The address as transfers to it are listed (`destination_id`), where the request spells it otherwise' }),
     address_tag: z.string().nullable().optional()
       .meta({ description: 'Tag that a payment would carry: the one given, or the one inside an X-address; null: none' }),
     takes_tag: z.boolean().optional()
@@ -32,11 +34,12 @@ export const postValidateAddress = endpoint({
     const result = validateAddress(services.registry, body.asset, body.address, body.address_tag)
     if (!result.valid) return { body: { valid: false, reason: result.reason } }
     const { tags } = familyOf(network)
-    if (!tags) return { body: { valid: true } }
+    const known = { valid: true, ...(result.address === body.address ? {} : { address: result.address }) }
+    if (!tags) return { body: known }
     const takesTag = !tags.isWithin(body.address)
     return {
       body: {
-        valid: true, address_tag: result.address_tag, takes_tag: takesTag,
+        ...known, address_tag: result.address_tag, takes_tag: takesTag,
         requires_tag: takesTag ? await requiresTag(services, asset, network, result.address) : false,
       },
     }
