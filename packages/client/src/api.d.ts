@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document a5e90cafd48e558e446ee6d353a4666660f8dada2b4025306ee69f7fd0a490bc
-// types bbe81982b453b3faac8df66c6291ab8dbf0c5ac2b504c9b4302adfe1d42448a7
+// document 2e9e493ead0a558e74712b181c74f3575d0bdc91bc037dce797d9253f6ff8d38
+// types 4d9921c7930fa11d8586a0d202fb03b4e5dd596800df4f0b77f8835976eb39e1
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -810,6 +810,8 @@ export interface components {
             assets: {
                 asset: string;
                 network: string;
+                takes_tag: boolean;
+                requires_tag: boolean;
                 /**
                  * Format: decimal
                  * @description Decimal in the asset’s native unit, exact

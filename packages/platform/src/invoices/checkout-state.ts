@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
 import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
-import { explorerUrl, placeOf, stillDue, uriOf } from './present.ts'
+import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
 import { showRate } from './quote.ts'
 import { readInvoiceSettings } from './settings.ts'
 
@@ -58,10 +58,9 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
     inv_id: row.id, inv_status: row.status, exception: row.exception, merchant, memo: row.memo, order_id: row.order_id, fiat: row.fiat,
     fiat_amount: row.fiat_amount === null ? null : showUsd(BigInt(row.fiat_amount)),
     created_at: row.created_at.toISOString(), expiry: row.expires_at.toISOString(), now: new Date(services.environment.now()).toISOString(),
-    assets: offers.map((offer) => {
-      const { takes_tag, requires_tag } = placeOf(services, offer.asset).asset
-      return { ...coinOf(offer.asset), takes_tag, requires_tag, crypto_amount: show(offer.asset, BigInt(offer.amount)) }
-    }),
+    assets: offers.map((offer) => ({
+      ...coinOf(offer.asset), ...tagsOf(services, offer.asset), crypto_amount: show(offer.asset, BigInt(offer.amount)),
+    })),
     selected: chosen ? selectedOf(chosen) : null,
     payments: payments.map((each) => ({
       hash: each.hash, asset: each.asset, ticker: services.registry.asset(each.asset)?.ticker ?? each.asset,

@@ -121,7 +121,8 @@ export function Batch() {
   const done = lines.filter(isSent).length
   const refused = lines.filter(({ number }) => sent.get(number)?.is === 'refused').length
   const left = file?.isChecked === true ? lines.filter(isToSend) : lines
-  const omitted = file?.isChecked === true ? lines.filter((line) => !isSent(line) && !isToSend(line)).length : 0
+  const isOmitted = (line: Line) => line.problems.length === 0 && !isSent(line) && !isToSend(line)
+  const omitted = file?.isChecked === true ? lines.filter(isOmitted).length : 0
   const again = left.filter(({ plan }) => plan !== null && plan.standing !== 'new').length
   const sums = totals(
     left,
