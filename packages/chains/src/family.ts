@@ -3,6 +3,14 @@ import type {
   Asset, DecodedTransaction, Network, PublicKeyAt, SignatureBytes, SignedTransaction, SigningItem, UnsignedTransaction, Validation,
 } from './types.ts'
 
+/** What a network's tags are: destination tags (XRP) or memos (Stellar). */
+export interface Tags {
+  /** Whether a valid address contains its tag, or states that it has none (X-address, M…): it takes no other. */
+  isWithin(address: string): boolean
+  /** Whether a text by itself has the form of a tag rather than of a note, such as digits alone. */
+  isLike(text: string): boolean
+}
+
 /**
  * The pure part of a chain family: no network, no clock, no randomness.
  * Every function throws {@link ChainError} on input it does not allow.
@@ -21,6 +29,8 @@ export interface Family {
   assemble(network: Network, unsigned: UnsignedTransaction, signatures: SignatureBytes[], publicKeyAt: PublicKeyAt): SignedTransaction
   /** True when at most one of the two can ever be mined. */
   exclusive(earlier: DecodedTransaction, next: DecodedTransaction): boolean
+  /** The tags that payments of the network may carry. Absent where it has none. */
+  tags?: Tags
   /** Where an address means the same party on several networks: their common name. Absent: on its network alone. */
   space?: string
   /** The account behind an address of another form, or null where it is of no other form. */

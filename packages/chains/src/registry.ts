@@ -12,7 +12,7 @@ interface ModeLine {
 }
 interface AssetLine {
   asset_name: string; name: string; ticker: string; network: string; decimals: number
-  type: 'native' | 'token'; requires_tag: boolean; min_withdrawal: string; ready?: boolean
+  type: 'native' | 'token'; takes_tag: boolean; requires_tag: boolean; min_withdrawal: string; ready?: boolean
   contract_address?: Partial<Record<NetworkMode, string>>
 }
 
@@ -91,6 +91,7 @@ export function loadRegistry(mode: NetworkMode): Registry {
       type: line.type,
       contract_address: contract,
       fee_asset: network.native_asset,
+      takes_tag: line.takes_tag,
       requires_tag: line.requires_tag,
       min_withdrawal: line.min_withdrawal,
     })

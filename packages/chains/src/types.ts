@@ -84,6 +84,9 @@ export interface Asset {
   type: 'native' | 'token'
   contract_address: string | null
   fee_asset: string
+  /** Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM). */
+  takes_tag: boolean
+  /** Many of its addresses are complete only with their tag: whoever enters a destination gives the tag, or states that it has none. */
   requires_tag: boolean
   min_withdrawal: string
 }

@@ -10,7 +10,7 @@ export const ADA: Network = { ...line, ...mainnet, mode: 'mainnet' }
 export const TEST: Network = { ...line, ...local, mode: 'local' }
 export const ASSETS: Asset[] = file.assets.filter(({ network }) => network === 'ADA').map((each) => ({
   asset_name: each.asset_name, name: each.name, ticker: each.ticker, blockchain: 'Cardano', network: 'ADA', family: 'cardano', decimals: each.decimals,
-  type: each.type, contract_address: null, fee_asset: 'ADA', requires_tag: false, min_withdrawal: each.min_withdrawal,
+  type: each.type, contract_address: null, fee_asset: 'ADA', takes_tag: false, requires_tag: false, min_withdrawal: each.min_withdrawal,
 }))
 export const { address, validate, decode, signing, assemble, exclusive } = familyOf(ADA)
 

@@ -3,6 +3,7 @@ import { isAddress as isSolanaAddress } from '@solana/kit'
 import { getAddress } from 'ethers'
 import { TronWeb } from 'tronweb'
 import { parseAmount, type readRegistryFile } from '../src/index.ts'
+import type { Family } from '../src/family.ts'
 import * as list from '../src/list.ts'
 
 type File = ReturnType<typeof readRegistryFile>
@@ -22,7 +23,10 @@ const WORDS = {
     'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable',
     'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations',
   ],
-  asset: ['asset_name', 'name', 'ticker', 'network', 'decimals', 'type', 'requires_tag', 'min_withdrawal', 'ready', 'contract_address'],
+  asset: [
+    'asset_name', 'name', 'ticker', 'network', 'decimals', 'type', 'takes_tag', 'requires_tag', 'min_withdrawal', 'ready',
+    'contract_address',
+  ],
   coin: ['ticker', 'coingecko_id', 'local_price'],
 }
 
@@ -133,7 +137,14 @@ function assetProblems(asset: AssetLine, { networks, coins }: File): string[] {
     isAmount(asset.min_withdrawal, asset.decimals),
     `min_withdrawal must be a decimal above zero with at most ${asset.decimals} decimals, in a string`
   )
+  line.check(typeof asset.takes_tag === 'boolean', 'takes_tag must be true or false')
   line.check(typeof asset.requires_tag === 'boolean', 'requires_tag must be true or false')
+  const family = network && (list as Partial<Record<string, Family>>)[network.family]
+  if (family) line.check(
+    asset.takes_tag === (family.tags !== undefined),
+    `takes_tag must be ${family.tags !== undefined}: payments of the family ${network.family} carry ${family.tags ? 'tags' : 'no tag'}`
+  )
+  line.check(!asset.requires_tag || asset.takes_tag, 'requires_tag is true, and takes_tag is not')
   line.check(
     coins.some(({ ticker }) => ticker === asset.ticker),
     `there is no line of the coin ${asset.ticker} in "coins", so that nobody can tell what it is worth`

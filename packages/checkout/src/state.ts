@@ -28,6 +28,8 @@ export interface Choice {
   network: string
   /** In words, such as `Ethereum`. */
   network_name: string
+  /** The asset's payments may carry a destination tag or memo. */
+  takes_tag: boolean
   requires_tag: boolean
   crypto_amount: string
 }

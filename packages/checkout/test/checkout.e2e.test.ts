@@ -46,7 +46,7 @@ test('from the choice to the receipt and back to the shop, on a phone, without a
   assert.deepEqual(await page.locator('.coin').allInnerTexts().then((all) => all.map((text) => text.replaceAll(/\s+/g, ' ').trim())), [
     'BTC Bitcoin Bitcoin network 0.00083167 BTC', 'ETH Ether Ethereum network 0.01663334 ETH',
     'USDT Tether USD Ethereum network 49.885035 USDT Tron network 49.885035 USDT Solana network 49.885035 USDT',
-    'XRP XRP XRP Ledger network 22.681819 XRP',
+    'XRP XRP XRP Ledger network Your wallet must be able to send a destination tag or memo with it. 22.681819 XRP',
   ])
   await assertAccessible(page, 'choose')
   await page.getByRole('button', { name: /XRP Ledger/ }).tap()

@@ -1,5 +1,6 @@
 // A server that speaks what the platform does on /checkout, with states that a test commands; the page's files and headers
 // are the platform's own.
+import { readFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Answer } from '@custody/site'
@@ -34,9 +35,19 @@ const COINS: Record<string, Coin> = {
   },
 }
 
+interface AssetLine { asset_name: string; takes_tag: boolean; requires_tag: boolean }
+const registry = JSON.parse(readFileSync(new URL('../../chains/data/registry.json', import.meta.url), 'utf8')) as { assets: AssetLine[] }
+
+/** What the registry states of an asset's tags, as the platform sends it. */
+const tagsOf = (asset: string) => {
+  const line = registry.assets.find(({ asset_name: name }) => name === asset)
+  if (line === undefined) throw new Error(`the registry has no asset ${asset}`)
+  return { takes_tag: line.takes_tag, requires_tag: line.requires_tag }
+}
+
 const choiceOf = (asset: string): Choice => {
-  const { ticker, name, network, amount, tag } = COINS[asset] as Coin
-  return { asset, ticker, name, network: asset, network_name: network, requires_tag: tag !== undefined, crypto_amount: amount }
+  const { ticker, name, network, amount } = COINS[asset] as Coin
+  return { asset, ticker, name, network: asset, network_name: network, ...tagsOf(asset), crypto_amount: amount }
 }
 
 /** What is selected once a payer has chosen. */

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document a52a0ae1287af98b2b9cbf519cafca22f9a1a27dbbc29efe49f5278a88720572
-// types a6872fa592ff7cb5984a1237ef90269f573744734a0f0fa6860c10d8f83bf0ee
+// document 2e9e493ead0a558e74712b181c74f3575d0bdc91bc037dce797d9253f6ff8d38
+// types 4d9921c7930fa11d8586a0d202fb03b4e5dd596800df4f0b77f8835976eb39e1
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -42,6 +42,9 @@ export interface components {
             type: "native" | "token";
             contract_address: string | null;
             fee_asset: string;
+            /** @description Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM) */
+            takes_tag: boolean;
+            /** @description Many addresses of the asset are complete only with their `address_tag`, exchanges’ above all: ask for it together with the address, and send without one only where the payee has none */
             requires_tag: boolean;
             /**
              * Format: decimal
@@ -112,6 +115,7 @@ export interface components {
                 name: string;
                 network: string;
                 network_name: string;
+                takes_tag: boolean;
                 requires_tag: boolean;
                 /** @description Decimal, exact; a text, since browsers read numbers as doubles */
                 crypto_amount: string;
@@ -366,7 +370,7 @@ export interface components {
             source_type: "INTERNAL";
             /** @description Idempotency key, unique within the wallet */
             sequence_id?: string | null;
-            /** @description Your own note; never put on chain */
+            /** @description Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing */
             memo?: string | null;
             address_tag?: string | null;
             /** @description Id of an exchange account, with destination_type EXCHANGE */
@@ -806,6 +810,8 @@ export interface components {
             assets: {
                 asset: string;
                 network: string;
+                takes_tag: boolean;
+                requires_tag: boolean;
                 /**
                  * Format: decimal
                  * @description Decimal in the asset’s native unit, exact
@@ -1481,7 +1487,7 @@ export interface components {
             source_type: "INTERNAL";
             /** @description Idempotency key, unique within the wallet */
             sequence_id?: string | null;
-            /** @description Your own note; never put on chain */
+            /** @description Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing */
             memo?: string | null;
             address_tag?: string | null;
             /** @description Id of an exchange account, with destination_type EXCHANGE */
@@ -1749,6 +1755,14 @@ export interface components {
         ValidateAddressResponse: {
             valid: boolean;
             reason?: string;
+            /** @description The address as transfers to it are listed (`destination_id`), where the request spells it otherwise */
+            address?: string;
+            /** @description Tag that a payment would carry: the one given, or the one inside an X-address; null: none */
+            address_tag?: string | null;
+            /** @description false: the address contains its tag, or states that it has none (X-address, M…), and takes no other */
+            takes_tag?: boolean;
+            /** @description true: the account refuses payments without a tag; null: its chain did not answer within two seconds */
+            requires_tag?: boolean | null;
         };
         Void: {
             record: components["schemas"]["VoidRecord"];

@@ -1,17 +1,16 @@
 // A file of transfers, line by line.
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
-import { bodyOf, LINES_MAX, readBatch, rowsOf, totals } from '../src/page/api/batch-file.ts'
+import { bodyOf, LINES_MAX, readBatch, rowsOf, totals, type Line } from '../src/page/api/batch-file.ts'
 import { decimal, units, worth } from '../src/page/api/decimal.ts'
 import { decode, encode, exact, pretty } from '../src/page/api/wire.ts'
 
 const ASSETS = new Map([
-  ['ETH', { decimals: 18, requires_tag: false }],
-  ['XRP', { decimals: 6, requires_tag: true }],
+  ['ETH', { decimals: 18, takes_tag: false }],
+  ['XRP', { decimals: 6, takes_tag: true }],
 ])
-const read = (text: string) => readBatch(text, ASSETS)
+const read = async (text: string) => readBatch(text, ASSETS)
 const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
 const problemsOf = async (line: string) => (await read(HEAD + line))[0]?.problems
 
@@ -27,20 +26,16 @@ test('rows are those of RFC 4180, with quotes, line breaks, empty lines and a by
   assert.deepEqual(rowsOf(''), [])
 })
 
-test('a line keeps its digits, and its sequence_id is the file’s and the line’s: the same file twice orders nothing twice', async () => {
+test('a line keeps its digits, and is ordered by the sequence_id of its plan', async () => {
   const text = `${HEAD}ETH,0.000000000000000001,0xab,,"one, two",high\nXRP,12,rA,7,,\n`
   const lines = await read(text)
-  const hash = createHash('sha256').update(text).digest('hex').slice(0, 24)
-  assert.deepEqual(
-    lines.map(({ sequence_id: id }) => id),
-    [`batch-${hash}-2`, `batch-${hash}-3`],
-  )
   assert.deepEqual(await read(text), lines)
-  assert.notEqual((await read(`${text}\n`))[0]?.sequence_id, lines[0]?.sequence_id)
+  const [first] = lines as [Line, Line]
+  first.plan = { standing: 'new', earlier: [], sequence_id: '2026-03-017' }
   assert.equal(
-    encode(bodyOf(lines[0] as never)),
+    encode(bodyOf(first)),
     `{"asset":"ETH","amount":0.000000000000000001,"destination_address":"0xab","destination_type":"EXTERNAL",` +
-      `"source_type":"INTERNAL","sequence_id":"batch-${hash}-2","memo":"one, two","fee_level":"high"}`,
+      `"source_type":"INTERNAL","sequence_id":"2026-03-017","memo":"one, two","fee_level":"high"}`,
   )
   assert.deepEqual(
     totals(lines, ASSETS, [
@@ -70,6 +65,24 @@ test('each wrong line says what is wrong with it', async () => {
     twice.map(({ notes }) => notes),
     [[], [], ['the same payment as line 2']],
   )
+})
+
+test('a reference is unique in its file, and is no name that the panel makes', async () => {
+  const problems = async (...references: string[]) =>
+    (await read(`asset,amount,destination_address,reference\n${references.map((each) => `ETH,1,0xab,${each}\n`).join('')}`))
+      .map((line) => line.problems)
+  assert.deepEqual(await problems('a', 'b', '', ''), [[], [], [], []])
+  assert.deepEqual(await problems('a', 'b', 'a'), [[], [], ['reference: is that of line 2 too']])
+  for (const [wrong, says] of [['batch-7', /must not begin/], ['Batch-7', /must not begin/], ['a#2', /must not end/], ['x'.repeat(101), /more than 100/]] as const)
+    assert.match(String(await problems(wrong)), says, wrong)
+  assert.deepEqual(await problems('x'.repeat(100), 'a#b', 'a batch-1'), [[], [], []])
+})
+
+test('a line without a tag is known as such, and a tag for a network without tags is a problem', async () => {
+  const tagless = async (text: string) => (await read(text)).map((line) => [line.hasNoTag, line.hasTagColumn])
+  assert.deepEqual(await tagless(`${HEAD}XRP,1,rA,,,\nXRP,1,rA,0,,\nETH,1,0xab,,,`), [[true, true], [false, true], [false, true]])
+  assert.deepEqual(await tagless('asset,amount,destination_address\nXRP,1,rA\n'), [[true, false]])
+  assert.match(String(await problemsOf('ETH,1,0xab,7,,')), /ETH has no address_tag/)
 })
 
 test('a file that is none is refused with a sentence', async () => {

@@ -125,6 +125,9 @@ test('by the wrong tag: nobody’s invoice; its own tag pays it', async () => {
   const { inv_id: id, address, address_tag: tag } = await stage.create({ asset: 'XRP', amount: 50 })
   const other = await stage.create({ asset: 'XRP', amount: 50 })
   assert.deepEqual([other.address === address, other.address_tag === tag], [true, false])
+  const tags = { takes_tag: true, requires_tag: true }
+  const { assets } = (await stage.ask<{ assets: object[] }>(readCheckout, {}, { inv_id: id })).body
+  for (const offers of [assets, (await stage.read(id)).assets]) assert.partialDeepStrictEqual(offers, [tags])
   stage.pay({ address, asset: 'XRP', amount: 50_000_000n, tag: '1234' }, { address, asset: 'XRP', amount: 50_000_000n, tag: null })
   stage.chain.bury()
   await stage.settle()

@@ -114,6 +114,10 @@ test('XRP: a destination that requires a tag is refused without one, before anyt
   const refused = await send('XRP', '1', shop.address)
   assert.equal(refused.status, 400, refused.text)
   assert.match(refused.body.message, /^address_tag: the destination takes payments only with a destination tag/)
+  const check = async (more = {}) => (await call(alice, 'POST', '/dac/v1/validate-address', { asset: 'XRP', address: shop.address, ...more })).body
+  assert.deepEqual(await check(), { valid: true, address_tag: null, takes_tag: true, requires_tag: true })
+  assert.deepEqual(await check({ address_tag: '7' }), { valid: true, address_tag: '7', takes_tag: true, requires_tag: true })
+  assert.deepEqual(await check({ address: own['XRP'] }), { valid: true, address_tag: null, takes_tag: true, requires_tag: false })
   await confirmed(await send('XRP', '1', shop.address, { address_tag: '0' }))
   // While the chain is away nobody can know it: the worker finds out, and nothing is signed.
   await fault('XRP', 'down')

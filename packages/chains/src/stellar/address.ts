@@ -1,5 +1,6 @@
+import type { Tags } from '../family.ts'
 import type { Network, Validation } from '../types.ts'
-import { readMemo } from './memo.ts'
+import { isExplicit, readMemo } from './memo.ts'
 import { ACCOUNT, decodeStrKey, encodeStrKey, MUXED } from './strkey.ts'
 
 const KEY_BYTES = 32
@@ -17,6 +18,9 @@ export function splitMuxed(text: string): { account: string; id: string } | null
   const id = new DataView(payload.buffer, payload.byteOffset + KEY_BYTES, ID_BYTES).getBigUint64(0)
   return { account: encodeStrKey(ACCOUNT, payload.subarray(0, KEY_BYTES)), id: id.toString() }
 }
+
+/** Memos. An M… address contains its id. */
+export const tags: Tags = { isWithin: (text) => splitMuxed(text) !== null, isLike: isExplicit }
 
 /**
  * G… and M… (SEP-23). An M… address is paid as it stands and takes no other tag: its id is inside.

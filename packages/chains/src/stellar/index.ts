@@ -1,8 +1,9 @@
 import type { Family } from '../family.ts'
-import { address, splitMuxed, validate } from './address.ts'
+import { address, splitMuxed, tags, validate } from './address.ts'
 import { traits } from './traits.ts'
 import { assemble, decode, exclusive, renumber, signing } from './transaction.ts'
 
 export const stellar: Family = {
-  traits, address, validate, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble, exclusive, renumber,
+  traits, address, validate, tags, accountOf: (text) => splitMuxed(text)?.account ?? null, decode, signing, assemble, exclusive,
+  renumber,
 }

@@ -38,6 +38,11 @@ export function readMemo(tag: string): Memo | { reason: string } {
   return { tag: `${kind}:${value.toLowerCase()}`, kind, text: '', bytes: hexToBytes(value) }
 }
 
+/** Whether a tag is a memo id in digits, or states its kind (`id:`, `text:`, `hash:`, `return:`): other texts may be anything. */
+export function isExplicit(tag: string): boolean {
+  return (DIGITS.test(tag) || PREFIXED.test(tag)) && !('reason' in readMemo(tag))
+}
+
 /** The tag of a memo text. */
 export function spellText(text: string): string {
   return DIGITS.test(text) || PREFIXED.test(text) ? `text:${text}` : text

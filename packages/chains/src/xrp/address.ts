@@ -1,6 +1,7 @@
 import { ripemd160 } from '@noble/hashes/legacy.js'
 import { sha256 } from '@noble/hashes/sha2.js'
 import { encodeAccountID, isValidClassicAddress, isValidXAddress, xAddressToClassicAddress } from 'ripple-address-codec'
+import type { Tags } from '../family.ts'
 import type { Network, Validation } from '../types.ts'
 
 const TAG_MAX = 0xffff_ffff
@@ -18,6 +19,9 @@ export function readTag(text: string): number | null {
   const tag = Number(text)
   return tag <= TAG_MAX ? tag : null
 }
+
+/** Destination tags. An X-address contains its tag, or states that it has none. */
+export const tags: Tags = { isWithin: (text) => /^[XT]/.test(text), isLike: (text) => readTag(text) !== null }
 
 /** Classic addresses and X-addresses; answers the classic spelling with the tag beside it. */
 export function validate(network: Network, text: string, addressTag?: string | null): Validation {

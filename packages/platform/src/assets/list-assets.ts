@@ -8,7 +8,12 @@ export const assetShape = z.object({
   asset_name: z.string().meta({ description: 'Ticker; what every other operation takes as `asset`' }),
   name: z.string(), ticker: z.string(), blockchain: z.string(), network: z.string(),
   family: z.string().meta({ examples: ['utxo'] }), decimals: z.int(),
-  type: z.enum(['native', 'token']), contract_address: z.string().nullable(), fee_asset: z.string(), requires_tag: z.boolean(),
+  type: z.enum(['native', 'token']), contract_address: z.string().nullable(), fee_asset: z.string(),
+  takes_tag: z.boolean().meta({ description: 'Payments of the asset may carry an `address_tag`: a destination tag (XRP) or a memo (XLM)' }),
+  requires_tag: z.boolean().meta({
+    description: 'Many addresses of the asset are complete only with their `address_tag`, exchanges’ above all: ask for it together with '
+      + 'the address, and send without one only where the payee has none',
+  }),
   min_withdrawal: z.number().meta({ description: 'In the asset’s native unit' }), is_active: z.boolean(),
 }).meta({ id: 'Asset' })
 

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { invite, linkOf } from '../people/invitations.ts'
-import type { Role } from '../people/roles.ts'
+import { mayManage, type Role } from '../people/roles.ts'
 import { email, role, time } from '../people/shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
@@ -31,9 +31,15 @@ export const createInvitation = panelEndpoint({
   response: z.object({ id: z.uuid(), link: z.string(), expires_at: time }),
   async handler({ services, visitor, body }) {
     assertMayManage(visitor, body.role)
-    const { id, token, expiresAt } = await changeWorkspace(services, visitor, (tx) => invite(services, tx, {
-      workspaceId: visitor.member.workspaceId, role: body.role, email: body.email ?? null, person: null, by: visitor.session.personId,
-    }), (made) => ({ action: 'invitation.created', object: made.id, details: { role: body.role, email: body.email ?? null } }))
+    const { workspaceId } = visitor.member
+    const { personId } = visitor.session
+    const { id, token, expiresAt } = await changeWorkspace(services, visitor, async (tx) => {
+      // Somebody who is removed or demoted meanwhile leaves no invitation behind: this waits for that, or that withdraws it.
+      const now = await tx.one<{ role: Role }>(
+        'select role from memberships where workspace_id = $1 and person_id = $2 for share', [workspaceId, personId])
+      if (!now || !mayManage(now.role, body.role)) throw new ApiError('ROLE_REQUIRED', 'your role was changed meanwhile')
+      return invite(services, tx, { workspaceId, role: body.role, email: body.email ?? null, person: null, by: personId })
+    }, (made) => ({ action: 'invitation.created', object: made.id, details: { role: body.role, email: body.email ?? null } }))
     return { body: { id, link: linkOf(visitor.from.origin, token), expires_at: expiresAt.toISOString() } }
   },
 })

@@ -51,16 +51,18 @@ export const addMyPasskey = panelEndpoint({
   },
 })
 
+/** Removes a passkey. Every other session ends: one of them may have been opened by it, on a device that was lost. */
 export const removeMyPasskey = panelEndpoint({
   method: 'DELETE', path: '/console/api/me/passkeys/{id}', summary: 'Remove a passkey', needs: 'anybody', isSensitive: true,
   params: z.strictObject({ id: z.string() }), response: z.object({ removed: z.literal(true) }),
   async handler({ services, visitor, params: { id } }) {
-    const { personId } = visitor.session
+    const { personId, id: sessionId } = visitor.session
     await changeOwn(services, visitor, { action: 'passkey.removed', object: id.slice(0, 36) }, async (tx) => {
       await lockPerson(tx, personId)
       const removed = await tx.one('delete from passkeys where id::text = $1 and person_id = $2 returning id', [id, personId])
       if (!removed) throw new ApiError('NOT_FOUND', 'there is no such passkey of yours')
       await assertCanSignIn(tx, personId)
+      await services.people.sessions.end(tx, personId, { except: sessionId })
     })
     return { body: { removed: true } }
   },

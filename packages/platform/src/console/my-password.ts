@@ -40,17 +40,18 @@ export const setMyPassword = panelEndpoint({
   },
 })
 
-/** Takes the password away, and with it the authenticator app and the recovery codes: passkeys are left. */
+/** Takes the password away, and with it the authenticator app and the recovery codes: passkeys are left. Every other session ends. */
 export const removeMyPassword = panelEndpoint({
   method: 'DELETE', path: '/console/api/me/password', summary: 'Remove your password, authenticator app and recovery codes',
   needs: 'anybody', isSensitive: true, response: z.object({ removed: z.literal(true) }),
   async handler({ services, visitor }) {
-    const { personId } = visitor.session
+    const { personId, id } = visitor.session
     await changeOwn(services, visitor, { action: 'password.removed' }, async (tx) => {
       await lockPerson(tx, personId)
       await tx.query('update people set password_hash = null, totp_secret = null where id = $1', [personId])
       await tx.query('delete from recovery_codes where person_id = $1', [personId])
       await assertCanSignIn(tx, personId)
+      await services.people.sessions.end(tx, personId, { except: id })
     })
     return { body: { removed: true } }
   },

@@ -26,7 +26,7 @@ export const confirmMyTotp = panelEndpoint({
   response: z.object({ recovery_codes: z.array(z.string()).nullable().meta({ description: 'Where there were none yet; shown only now' }) }),
   async handler({ services, body, visitor }) {
     const { database, environment, people } = services
-    const { personId } = visitor.session
+    const { personId, id } = visitor.session
     const begun = await tryStep(database, 'totp-add', body.totp_token)
     if (begun?.personId !== personId) throw new ApiError('SIGN_IN_FAILED', 'it was not finished in time, or tried too often: begin again')
     const sealed = Buffer.from(begun.data.secret, 'base64')
@@ -36,7 +36,10 @@ export const confirmMyTotp = panelEndpoint({
       if (!await endStep(tx, body.totp_token)) throw new ApiError('SIGN_IN_FAILED', 'it was finished before')
       await lockPerson(tx, personId)
       // Steps are the clock's, so the new secret's go on from here.
+      const earlier = await tx.one('select 1 from people where id = $1 and totp_secret is not null', [personId])
       await tx.query('update people set totp_secret = $2, totp_step = $3 where id = $1', [personId, sealed, step])
+      // One that takes the place of another ends what the other may have opened, on a phone that was lost.
+      if (earlier) await people.sessions.end(tx, personId, { except: id })
       const left = await tx.one('select 1 from recovery_codes where person_id = $1 limit 1', [personId])
       return left ? null : renewRecoveryCodes(tx, environment, personId)
     })

@@ -3,7 +3,8 @@ import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
-import type { Role } from '../people/roles.ts'
+import { withdrawInvitationsOf } from '../people/invitations.ts'
+import { includesRole, type Role } from '../people/roles.ts'
 import { role, time } from '../people/shapes.ts'
 import { commandShape, revocationCommands } from './api-user-shapes.ts'
 import { assertMayManage, changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
@@ -58,15 +59,24 @@ export const changePerson = panelEndpoint({
       await assertOwnerLeft(tx, member.workspaceId)
       const isOwn = id === session.personId
       await sessions.end(tx, id, isOwn ? { except: session.id } : {})
-      return { before, cookie: isOwn ? await sessions.rotate(tx, session.id) : null }
-    }, ({ before }) => ({
-      action: 'person.role_changed', object: id, details: { email: before.email, from: before.role, to: body.role },
+      const isDemoted = !includesRole(body.role, before.role)
+      const withdrawn = isDemoted ? await withdrawInvitationsOf(tx, member.workspaceId, { id, email: before.email }) : []
+      return { before, withdrawn, cookie: isOwn ? await sessions.rotate(tx, session.id) : null }
+    }, ({ before, withdrawn }) => ({
+      action: 'person.role_changed', object: id,
+      details: {
+        email: before.email, from: before.role, to: body.role,
+        ...(withdrawn.length === 0 ? {} : { withdrawn_invitations: withdrawn }),
+      },
     }))
     return { headers: cookie === null ? {} : cookieHeaders(cookie, from), body: { id, role: body.role } }
   },
 })
 
-/** Takes a person out of the workspace, and his own API keys with him; at the nodes their operators end them. */
+/**
+ * Takes a person out of the workspace, and with them their own API keys, the invitations that they made and those to their address. At
+ * the nodes their operators end the keys.
+ */
 export const removePerson = panelEndpoint({
   method: 'DELETE', path: `${WORKSPACE}/people/{id}`, summary: 'Take a person out of the workspace', needs: 'viewer', params: personParams,
   response: z.object({
@@ -90,9 +100,14 @@ export const removePerson = panelEndpoint({
         `update api_users set revoked_at = $3 where person_id = $2 and revoked_at is null
            and sub_account_id in (select id from sub_accounts where workspace_id = $1) returning api_key`,
         [member.workspaceId, id, tx.now()])
-      return { before, keys: rows.map(({ api_key }) => api_key) }
-    }, (done) => ({
-      action: 'person.removed', object: id, details: { email: done.before.email, role: done.before.role, revoked_api_keys: done.keys },
+      const withdrawn = await withdrawInvitationsOf(tx, member.workspaceId, { id, email: before.email })
+      return { before, withdrawn, keys: rows.map(({ api_key }) => api_key) }
+    }, ({ before, withdrawn, keys: revoked }) => ({
+      action: 'person.removed', object: id,
+      details: {
+        email: before.email, role: before.role, revoked_api_keys: revoked,
+        ...(withdrawn.length === 0 ? {} : { withdrawn_invitations: withdrawn }),
+      },
     }))
     services.callers.forget()
     return { body: { removed: true, api_keys: keys, commands: keys.flatMap((key) => revocationCommands(services, key)) } }

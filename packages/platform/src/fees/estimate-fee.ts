@@ -55,7 +55,7 @@ export const estimateFeeEndpoint = endpoint({
     if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })
     let to: string | null = null
     if (body.destination_address !== undefined) {
-      const checked = validateAddress(services.registry, asset.asset_name, body.destination_address, asset.requires_tag ? '0' : null)
+      const checked = validateAddress(services.registry, asset.asset_name, body.destination_address)
       if (!checked.valid) throw new ApiError('INVALID_ADDRESS', `destination_address: ${checked.reason}`, { field: 'destination_address' })
       to = checked.address
     }

@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
 import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
-import { explorerUrl, placeOf, stillDue, uriOf } from './present.ts'
+import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
 import { showRate } from './quote.ts'
 import { readInvoiceSettings } from './settings.ts'
 
@@ -17,7 +17,7 @@ export const checkoutShape = z.object({
   inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(), merchant: z.string(),
   memo: z.string().nullable(), order_id: z.string().nullable(), fiat: z.string().nullable(), fiat_amount: amount.nullable(),
   created_at: z.string(), expiry: z.string(), now: z.string().meta({ description: 'The platform’s time, to count down by' }),
-  assets: z.array(z.object({ ...coin, requires_tag: z.boolean(), crypto_amount: amount })),
+  assets: z.array(z.object({ ...coin, takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: amount })),
   selected: z.object({
     ...coin, address: z.string(), address_tag: z.string().nullable(), tag_name: z.string().nullable(), crypto_amount: amount,
     paid_amount: amount, due_amount: amount, payment_uri: z.string().nullable(), rate: amount.nullable(), rate_at: z.string().nullable(),
@@ -59,8 +59,7 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
     fiat_amount: row.fiat_amount === null ? null : showUsd(BigInt(row.fiat_amount)),
     created_at: row.created_at.toISOString(), expiry: row.expires_at.toISOString(), now: new Date(services.environment.now()).toISOString(),
     assets: offers.map((offer) => ({
-      ...coinOf(offer.asset), requires_tag: placeOf(services, offer.asset).asset.requires_tag,
-      crypto_amount: show(offer.asset, BigInt(offer.amount)),
+      ...coinOf(offer.asset), ...tagsOf(services, offer.asset), crypto_amount: show(offer.asset, BigInt(offer.amount)),
     })),
     selected: chosen ? selectedOf(chosen) : null,
     payments: payments.map((each) => ({

@@ -27,7 +27,8 @@ export const invoiceShape = z.object({
   paid_amount: coins.nullable(), due_amount: coins.nullable(), payment_uri: z.string().nullable(),
   expiry: time, checkout_url: z.string(),
   assets: z.array(z.object({
-    asset: z.string(), network: z.string(), crypto_amount: coins, rate: z.number().nullable(), rate_at: time.nullable(),
+    asset: z.string(), network: z.string(), takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: coins,
+    rate: z.number().nullable(), rate_at: time.nullable(),
     address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(),
   })).meta({ description: 'What it may be paid in; amounts and rates never change' }),
   payments: z.array(paymentShape),
@@ -100,6 +101,12 @@ function excess(invoice: Invoice, left: Map<string, bigint>): Map<string, bigint
   return over > 0n ? found.set(last, over < most ? over : most) : found
 }
 
+/** Whether payments of an asset may carry a tag, and whether its addresses are complete only with one. */
+export function tagsOf({ registry }: Services, name: string): { takes_tag: boolean; requires_tag: boolean } {
+  const asset = registry.asset(name)
+  return { takes_tag: asset?.takes_tag ?? false, requires_tag: asset?.requires_tag ?? false }
+}
+
 /** The public shape of an invoice, for its merchant. */
 export function presentInvoice(services: Services, invoice: Invoice) {
   const { row, offers, payments, refunds } = invoice
@@ -118,7 +125,7 @@ export function presentInvoice(services: Services, invoice: Invoice) {
     payment_uri: chosen && uriOf(services, invoice, chosen),
     expiry: row.expires_at.toISOString(), checkout_url: checkoutUrl(services, row.id),
     assets: offers.map((each) => ({
-      asset: each.asset, network: each.network, crypto_amount: show(each.asset, BigInt(each.amount)),
+      asset: each.asset, network: each.network, ...tagsOf(services, each.asset), crypto_amount: show(each.asset, BigInt(each.amount)),
       rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))), rate_at: each.rate_at?.toISOString() ?? null,
       address: each.address, address_tag: each.address_tag, path: each.path,
     })),

@@ -1,7 +1,8 @@
 import { ApiError } from '../errors.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 import { exportAudit, OPERATOR, writeAudit, writeAuditEverywhere } from '../people/audit-log.ts'
-import { consoleOrigin, invite, linkOf } from '../people/invitations.ts'
+import { lockPerson } from '../people/factors.ts'
+import { consoleOrigin, invite, linkOf, withdrawResets } from '../people/invitations.ts'
 import { ROLES, type Role } from '../people/roles.ts'
 import { email as emailShape } from '../people/shapes.ts'
 import type { Services } from '../engine/services.ts'
@@ -33,12 +34,15 @@ export const inviteToConsole: Command = async (services, input) => {
   return { workspace, role, link: linkFor(services, token), expires_at: expiresAt.toISOString() }
 }
 
-/** A link by which a person who has lost every factor sets new ones. Until it is taken the old ones stand. */
+/** A link by which a person who has lost every factor sets new ones; it ends those before it. Until it is taken the old factors stand. */
 export const resetPerson: Command = async (services, input) => {
   const email = readEmail(given(input, 'email'))
   const { token, expiresAt } = await services.database.transaction(async (tx) => {
     const person = await tx.one<{ id: string }>('select id from people where email = $1', [email])
     if (!person) throw new OperatorError('--email: nobody who uses the control panel has it')
+    // Of two links that are made at once, the later commit ends the earlier one.
+    await lockPerson(tx, person.id)
+    await withdrawResets(tx, person.id)
     const made = await invite(services, tx, { workspaceId: null, role: 'viewer', email, person: person.id, by: null })
     await writeAuditEverywhere(tx, person.id, OPERATOR, { action: 'person.reset_offered', object: person.id, details: { email } })
     return made

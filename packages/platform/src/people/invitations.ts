@@ -1,7 +1,7 @@
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import type { Role } from './roles.ts'
+import { mayManage, type Role } from './roles.ts'
 import { hashOfToken, newToken } from './token.ts'
 
 /** A link is good for so long. */
@@ -12,6 +12,10 @@ const RESET_LIFE_MS = 3_600_000
 export interface Invitation {
   id: string; workspace_id: string | null; workspace: string | null; role: Role; email: string | null; person_id: string | null
   expires_at: Date; accepted_at: Date | null; revoked_at: Date | null
+  /** Null: the operator. */
+  invited_by: string | null
+  /** Role that the person who invited has in the workspace now; null: none. */
+  inviter_role: Role | null
 }
 
 /** What an invitation is for. `workspace`: null for the very first owner's. `person`: whose new beginning it is. */
@@ -32,8 +36,10 @@ export async function invite(
   return { id, token, expiresAt }
 }
 
-const COLUMNS = `i.id, i.workspace_id, w.name workspace, i.role, i.email, i.person_id, i.expires_at, i.accepted_at, i.revoked_at
-  from invitations i left join workspaces w on w.id = i.workspace_id`
+const COLUMNS = `i.id, i.workspace_id, w.name workspace, i.role, i.email, i.person_id, i.expires_at, i.accepted_at, i.revoked_at,
+  i.invited_by, m.role inviter_role
+  from invitations i left join workspaces w on w.id = i.workspace_id
+  left join memberships m on m.workspace_id = i.workspace_id and m.person_id = i.invited_by`
 
 /**
  * The invitation of a link.
@@ -43,7 +49,9 @@ export async function openInvitation(tx: Queryable, by: { token: string } | { id
   const [column, value] = 'token' in by ? ['token_hash', hashOfToken(by.token)] : ['id', by.id]
   const found = await tx.one<Invitation>(`select ${COLUMNS} where i.${column} = $1 ${lock ? 'for update of i' : ''}`, [value])
   if (!found) throw new ApiError('NOT_FOUND', 'there is no such invitation')
-  if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now()) {
+  // Somebody who was removed or demoted gives no role any more, by a link of before either.
+  const mayGive = found.invited_by === null || (found.inviter_role !== null && mayManage(found.inviter_role, found.role))
+  if (found.accepted_at || found.revoked_at || found.expires_at <= tx.now() || !mayGive) {
     throw new ApiError('INVITATION_CLOSED', 'the invitation was taken or withdrawn, or its time is over: ask for another')
   }
   return found
@@ -56,6 +64,22 @@ export const consoleOrigin = ({ publicUrl }: Pick<Services['settings'], 'publicU
 
 /** Where its link leads. */
 export const linkOf = (origin: string, token: string): string => `${origin}/console/join/${token}`
+
+/**
+ * Withdraws the open invitations to a workspace that a person made, and those to their own address: whoever is removed or demoted would
+ * come back by one.
+ * @returns their ids
+ */
+export async function withdrawInvitationsOf(tx: Queryable, workspaceId: string, person: { id: string; email: string }): Promise<string[]> {
+  const rows = await tx.query<{ id: string }>(
+    `update invitations set revoked_at = $4 where workspace_id = $1 and (invited_by = $2 or email = $3)
+       and accepted_at is null and revoked_at is null returning id`, [workspaceId, person.id, person.email, tx.now()])
+  return rows.map(({ id }) => id)
+}
+
+/** Withdraws the open links by which a person sets new factors. */
+export const withdrawResets = (tx: Queryable, personId: string): Promise<unknown> => tx.query(
+  'update invitations set revoked_at = $2 where person_id = $1 and accepted_at is null and revoked_at is null', [personId, tx.now()])
 
 /** Withdraws links of the very first owner's that nobody took. */
 export const withdrawFirst = (tx: Queryable): Promise<unknown> => tx.query(

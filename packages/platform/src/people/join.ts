@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 import { writeAudit, writeAuditEverywhere, type Actor } from './audit-log.ts'
-import { hasOwner, openInvitation, withdrawFirst, type Invitation } from './invitations.ts'
+import { hasOwner, openInvitation, withdrawFirst, withdrawResets, type Invitation } from './invitations.ts'
 import { includesRole, type Role } from './roles.ts'
 import type { From } from './sessions.ts'
 import type { Joining } from './steps.ts'
@@ -66,6 +66,7 @@ export async function acceptInvitation(
   const invitation = await openInvitation(tx, { id }, true)
   await tx.query('update invitations set accepted_at = $2 where id = $1', [id, tx.now()])
   if (invitation.person_id !== null) {
+    await withdrawResets(tx, person.id)
     return writeAuditEverywhere(tx, person.id, actor, { action: 'person.reset', object: person.id, details: { invitation: id } })
   }
   if (invitation.workspace_id === null) {

@@ -1,4 +1,4 @@
-import { formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
+import { familyOf, formatAmount, parseAmount, validateAddress, type Asset, type Network } from '@custody/chains'
 import type { TransferBody } from '@custody/request-auth/bodies'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
@@ -30,6 +30,7 @@ export function checkTransfer(
   }
   const validation = validateAddress(services.registry, asset.asset_name, body.destination_address, body.address_tag ?? null)
   if (!validation.valid) throw refusalError({ field: validation.field ?? 'destination_address', reason: validation.reason })
+  refuseTagAsMemo(network, body, validation)
   const unfit = services.networks.get(network.code).unfit({ to: validation.address, tag: validation.address_tag, amount, asset })
   if (unfit) throw refusalError(unfit, amountField)
   if (body.fee_rate !== undefined) {
@@ -39,6 +40,22 @@ export function checkTransfer(
     checkedFeeRate(body.fee_rate, network, services.registry)
   }
   return { amount, destination: validation.address, addressTag: validation.address_tag }
+}
+
+/**
+ * Refuses a memo that has the form of a tag where the payment carries none: a memo never reaches the chain, and an exchange could not
+ * tell whose the payment is.
+ * @throws ApiError `INVALID_REQUEST`
+ */
+function refuseTagAsMemo(network: Network, { memo, destination_address }: TransferBody, { address_tag }: { address_tag: string | null }) {
+  const { tags } = familyOf(network)
+  if (memo === undefined || address_tag !== null || !tags?.isLike(memo.trim()) || tags.isWithin(destination_address)) return
+  throw new ApiError(
+    'INVALID_REQUEST',
+    'memo: is your own note and never reaches the chain, and this one has the form of a destination tag or memo of the network: '
+      + 'give it as address_tag; if it is a note, put a word before it, such as "invoice 2041"',
+    { field: 'memo' }
+  )
 }
 
 /** Whether a payment goes to the account that sends it, where wallets are accounts: such a transfer would move nothing. */

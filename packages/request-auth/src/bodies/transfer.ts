@@ -12,7 +12,9 @@ export const transferBody = z.strictObject({
   }),
   source_type: z.literal('INTERNAL', 'must be INTERNAL'),
   sequence_id: optional(sequenceId).meta({ description: 'Idempotency key, unique within the wallet' }),
-  memo: optional(text(1000)).meta({ description: 'Your own note; never put on chain' }),
+  memo: optional(text(1000)).meta({
+    description: 'Your own note; never put on chain. Refused where it has the form of a tag and the asset takes one that is missing',
+  }),
   address_tag: optional(tag),
   destination_id: optional(text(100)).meta({ description: 'Id of an exchange account, with destination_type EXCHANGE' }),
   confirm_address: optional(address).meta({ description: 'The address of an exchange once more, where it is another than last time' }),

@@ -13,6 +13,7 @@ export const ar: Catalogue<'zero' | 'one' | 'two' | 'few' | 'many' | 'other'> = 
   choose: 'كيف تود أن تدفع؟',
   chooseHint: 'اختر العملة والشبكة التي سترسل عبرها.',
   onNetwork: 'شبكة {network}',
+  tagNeeded: 'يجب أن تتيح محفظتك إرسال وسم الوجهة أو المذكرة (Memo).',
   change: 'تغيير',
   assetFailed: 'لا يمكن استخدام هذه العملة الآن. اختر عملة أخرى أو حاول مجددًا.',
 

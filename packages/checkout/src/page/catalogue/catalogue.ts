@@ -15,6 +15,8 @@ export interface Catalogue<Form extends Intl.LDMLPluralRule = Intl.LDMLPluralRul
   choose: string
   chooseHint: string
   onNetwork: string
+  /** Below the network of an asset whose payments need a destination tag or memo. */
+  tagNeeded: string
   change: string
   assetFailed: string
 

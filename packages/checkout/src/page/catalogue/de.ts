@@ -13,6 +13,7 @@ export const de: Catalogue<'one' | 'other'> = {
   choose: 'Womit möchten Sie zahlen?',
   chooseHint: 'Wählen Sie eine Währung und das Netzwerk, über das Sie senden.',
   onNetwork: 'Netzwerk {network}',
+  tagNeeded: 'Ihre Wallet muss einen Destination Tag oder ein Memo mitsenden können.',
   change: 'Ändern',
   assetFailed: 'Diese Währung ist gerade nicht möglich. Bitte wählen Sie eine andere oder versuchen Sie es erneut.',
 

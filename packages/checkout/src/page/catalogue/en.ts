@@ -13,6 +13,7 @@ export const en: Catalogue<'one' | 'other'> = {
   choose: 'How would you like to pay?',
   chooseHint: 'Choose a coin and the network you will send it on.',
   onNetwork: '{network} network',
+  tagNeeded: 'Your wallet must be able to send a destination tag or memo with it.',
   change: 'Change',
   assetFailed: 'This one cannot be used right now. Please choose another or try again.',
 

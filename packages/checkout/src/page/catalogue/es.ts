@@ -13,6 +13,7 @@ export const es: Catalogue<'one' | 'many' | 'other'> = {
   choose: '¿Cómo desea pagar?',
   chooseHint: 'Elija una moneda y la red por la que la enviará.',
   onNetwork: 'Red {network}',
+  tagNeeded: 'Su monedero debe permitir enviar una etiqueta de destino o un memo.',
   change: 'Cambiar',
   assetFailed: 'Esta moneda no está disponible ahora. Elija otra o inténtelo de nuevo.',
 

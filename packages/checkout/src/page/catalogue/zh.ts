@@ -13,6 +13,7 @@ export const zh: Catalogue<'other'> = {
   choose: '您想用什么付款？',
   chooseHint: '请选择币种以及转账所用的网络。',
   onNetwork: '{network} 网络',
+  tagNeeded: '您的钱包必须支持填写目标标签或备注 (Memo)。',
   change: '更改',
   assetFailed: '该币种暂时无法使用。请选择其他币种或重试。',
 

@@ -37,6 +37,7 @@ export function Choose({ state, onChoose }: { state: CheckoutState; onChoose: (a
       <span class="choice-words">
         {isAlone ? <span class="choice-name">{choice.name}</span> : null}
         <span class={isAlone ? 'choice-network' : 'choice-name'}>{say(words.onNetwork, { network: choice.network_name })}</span>
+        {choice.requires_tag ? <span class="choice-network">{words.tagNeeded}</span> : null}
       </span>
       <Amount amount={choice.crypto_amount} ticker={choice.ticker} />
       <ChevronIcon />

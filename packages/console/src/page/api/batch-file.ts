@@ -1,19 +1,29 @@
 // A file of transfers: read, and judged line by line. Nobody is asked for it.
+import type { Plan } from './batch-plan.ts'
 import { decimal, units } from './decimal.ts'
-import { sha256 } from './keys.ts'
 import { exact } from './wire.ts'
 
 /** What is known of an asset. */
 export interface Known {
   decimals: number
-  requires_tag: boolean
+  takes_tag: boolean
 }
 type Assets = ReadonlyMap<string, Known>
 
-export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level'] as const
+export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level', 'reference'] as const
 const NEEDED = ['asset', 'amount', 'destination_address']
 export const LINES_MAX = 1000
 export const BYTES_MAX = 1_000_000
+const REFERENCE_LENGTH_MAX = 100
+
+/** What is wrong with a reference by itself; null: nothing. It becomes the `sequence_id`, besides those that are made here. */
+function referenceProblem(text: string): string | null {
+  if (text.length > REFERENCE_LENGTH_MAX) return `reference: has more than ${REFERENCE_LENGTH_MAX} characters`
+  if (/\p{Cc}/u.test(text)) return 'reference: must not contain control characters'
+  if (/^batch-/i.test(text)) return 'reference: must not begin with “batch-”'
+  if (/#\d+$/.test(text)) return 'reference: must not end with “#” and a number'
+  return null
+}
 
 /** One line of the file: what it orders, and what is wrong with it. */
 export interface Line {
@@ -25,8 +35,16 @@ export interface Line {
   address_tag: string
   memo: string
   fee_level: string
-  /** From the file's hash and the line: the same file sent twice orders nothing twice. */
-  sequence_id: string
+  /** The file's own name of the payment, unique in it; empty: the line is known by its content. */
+  reference: string
+  /** Address and tag as the platform stores them, once it has checked them. */
+  payee: { address: string; tag: string }
+  /** How it stands to the transfers of before; null until it is known. */
+  plan: Plan | null
+  /** Its network has tags, and it names none: the payee has none, as the person who sends it confirms. */
+  hasNoTag: boolean
+  /** The file has a column `address_tag`: an empty field there is an answer, and a missing column is none. */
+  hasTagColumn: boolean
   problems: string[]
   /** Not wrong, and worth a look. */
   notes: string[]
@@ -72,7 +90,7 @@ export function rowsOf(text: string): { number: number; fields: string[] }[] {
  * Reads a file's lines, without asking anybody.
  * @throws TypeError with a sentence, where it is no such file
  */
-export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
+export function readBatch(text: string, assets: Assets): Line[] {
   const [head, ...rows] = rowsOf(text)
   if (head === undefined) throw new TypeError('The file is empty.')
   const names = head.fields.map((name) => name.trim().toLowerCase())
@@ -83,7 +101,7 @@ export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
   if (strange.length > 0) throw new TypeError(`There is no column “${strange[0]}”. Columns: ${COLUMNS.join(', ')}.`)
   if (rows.length === 0) throw new TypeError('There is no line below the columns’ names.')
   if (rows.length > LINES_MAX) throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
-  const hash = (await sha256(text)).slice(0, 24)
+  const references = new Map<string, number>()
   const seen = new Map<string, number>()
   return rows.map(({ number, fields }) => {
     const of = (name: string) => fields[names.indexOf(name)]?.trim() ?? ''
@@ -95,7 +113,11 @@ export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
       address_tag: of('address_tag'),
       memo: of('memo'),
       fee_level: of('fee_level'),
-      sequence_id: `batch-${hash}-${number}`,
+      reference: of('reference'),
+      payee: { address: of('destination_address'), tag: of('address_tag') },
+      plan: null,
+      hasNoTag: false,
+      hasTagColumn: names.includes('address_tag'),
       problems: [],
       notes: [],
     }
@@ -109,7 +131,13 @@ export async function readBatch(text: string, assets: Assets): Promise<Line[]> {
     if (line.destination_address === '') line.problems.push('no destination_address')
     if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
     if (fields.length > names.length) line.problems.push('more fields than columns')
-    if (known?.requires_tag === true && line.address_tag === '') line.notes.push('no address_tag')
+    line.hasNoTag = known?.takes_tag === true && line.address_tag === ''
+    if (known?.takes_tag === false && line.address_tag !== '') line.problems.push(`${line.asset} has no address_tag`)
+    const strange = referenceProblem(line.reference)
+    const same = references.get(line.reference)
+    if (strange !== null) line.problems.push(strange)
+    else if (same !== undefined) line.problems.push(`reference: is that of line ${same} too`)
+    else if (line.reference !== '') references.set(line.reference, number)
     const payment = [line.asset, line.amount, line.destination_address, line.address_tag].join(' ')
     const earlier = seen.get(payment)
     if (earlier !== undefined) line.notes.push(`the same payment as line ${earlier}`)
@@ -140,7 +168,7 @@ export function totals(
   })
 }
 
-/** The request of a line. */
+/** The request of a line that is planned. */
 export function bodyOf(line: Line): object {
   return {
     asset: line.asset,
@@ -148,7 +176,7 @@ export function bodyOf(line: Line): object {
     destination_address: line.destination_address,
     destination_type: 'EXTERNAL',
     source_type: 'INTERNAL',
-    sequence_id: line.sequence_id,
+    sequence_id: line.plan?.sequence_id,
     ...(line.address_tag === '' ? {} : { address_tag: line.address_tag }),
     ...(line.memo === '' ? {} : { memo: line.memo }),
     ...(line.fee_level === '' ? {} : { fee_level: line.fee_level }),

@@ -2,11 +2,15 @@
 import { assetNames } from './assets.ts'
 import { validateAddress } from './ask.ts'
 import type { Line } from './batch-file.ts'
+import { attemptOf, RECENT_DAYS, type Earlier, type History } from './batch-plan.ts'
 import { query, read } from './http.ts'
-import { mirror } from './scope.ts'
-import type { TransactionPage } from './types.ts'
+import { ofWorkspace, scope, session } from './scope.ts'
+import { isTagInMemo, tagState } from './tag.ts'
+import type { AddressValidation, Transaction, TransactionPage } from './types.ts'
 
 const AT_ONCE = 4
+/** The most that the API lists on a page. */
+const PAGE_MAX = 500
 
 /** Works through a list, a few at a time. */
 async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
@@ -18,38 +22,90 @@ async function each<T>(items: readonly T[], work: (item: T) => Promise<void>): P
   )
 }
 
+/** What is wrong with a line's destination as the platform knows it. Settles whether a tag is still missing. */
+function judgeDestination(line: Line, validity: AddressValidation): void {
+  if (!validity.valid) {
+    const reason = validity.reason ?? 'not well formed'
+    line.problems.push(reason.startsWith('address_tag') ? reason : `destination_address: ${reason}`)
+    return
+  }
+  line.payee = { address: validity.address ?? line.destination_address, tag: validity.address_tag ?? '' }
+  const state = tagState(line.hasNoTag || line.address_tag !== '', validity, { tag: line.address_tag, hasNoTag: line.hasNoTag })
+  line.hasNoTag = state.is === 'asked' && state.tag === ''
+  if (line.hasNoTag && !line.hasTagColumn)
+    line.problems.push('the file has no column address_tag: add it, and leave it empty where a payee has no tag')
+  else if (line.hasNoTag && state.isRequired) line.problems.push('address_tag: this account refuses payments without one')
+  else if (isTagInMemo(state, line.memo))
+    line.problems.push('memo: digits there never reach the network; put them into address_tag, or a word before them')
+  else if (line.hasNoTag) line.notes.push('no address_tag')
+}
+
 /** Has every address checked by the platform. @throws Problem where it does not answer */
 export async function checkAddresses(lines: readonly Line[], told: (done: number) => void): Promise<void> {
-  const answers = new Map<string, Promise<string | null>>()
+  const answers = new Map<string, Promise<AddressValidation>>()
   let done = 0
   await each(lines, async (line) => {
     if (assetNames.value.has(line.asset) && line.destination_address !== '') {
       const key = [line.asset, line.destination_address, line.address_tag].join(' ')
       const asked =
-        answers.get(key) ??
-        validateAddress(line.asset, line.destination_address, line.address_tag).then(({ valid, reason }) =>
-          valid ? null : (reason ?? 'not well formed'),
-        )
+        answers.get(key) ?? validateAddress(line.asset, line.destination_address, line.address_tag)
       answers.set(key, asked)
-      const reason = await asked
-      if (reason !== null) line.problems.push(`destination_address: ${reason}`)
+      judgeDestination(line, await asked)
     }
     told(++done)
   })
 }
 
-/** Those of a file that were ordered before, by their sequence_id: its transaction. */
-export async function findSent(lines: readonly Line[]): Promise<Map<string, string>> {
-  const found = new Map<string, string>()
-  const ask = async (line: Line) => {
-    const { data } = await read<TransactionPage>(
-      mirror(`/dac/v1/transactions${query({ sequence_id: line.sequence_id, asset: line.asset, limit: 1 })}`),
-    )
-    if (data[0] !== undefined) found.set(line.sequence_id, data[0].id)
+/** As the API lists it, with the sub-account that ordered it. */
+const earlierOf = (rows: readonly Transaction[], sub: string): Earlier[] =>
+  rows.map(({ id, asset, amount, destination_id, address_tag, status, sequence_id, created_at }) => ({
+    id, sub_account: sub, asset, amount, destination_id, address_tag, status, sequence_id, created_at,
+  }))
+
+/** All transfers of a sub-account that a filter fits. @throws Problem */
+async function listAll(sub: string, filter: Record<string, string | number | undefined>): Promise<Earlier[]> {
+  const found: Earlier[] = []
+  for (let page = 1; ; page++) {
+    const path = `${ofWorkspace(`/sub-accounts/${encodeURIComponent(sub)}`)}/api/dac/v1/transactions`
+    const { data, total } = await read<TransactionPage>(`${path}${query({ ...filter, page, limit: PAGE_MAX })}`)
+    found.push(...earlierOf(data, sub))
+    if (data.length < PAGE_MAX || page * PAGE_MAX >= total) return found
   }
-  // A file that was never sent has neither its first line there nor its last.
-  const ends = [lines[0], lines.at(-1)].filter((line) => line !== undefined)
-  await each(ends, ask)
-  if (found.size > 0) await each(lines, ask)
-  return found
+}
+
+/**
+ * Reads what was ordered before and may be a line of the file: by destination, and by reference.
+ * @throws Problem where the platform does not answer: nothing may be sent then
+ */
+export async function readHistory(lines: readonly Line[], nowMs: number): Promise<History> {
+  const { subAccount, workspace } = scope.value
+  const subs = session.value?.workspaces.find(({ name }) => name === workspace)?.sub_accounts ?? [subAccount]
+  const after = Math.floor(nowMs / 1000) - RECENT_DAYS * 86_400
+  const to = new Map<string, Earlier[]>()
+  const named = new Map<string, Earlier[]>()
+  const good = lines.filter(({ problems }) => problems.length === 0)
+  const keyOf = (asset: string, address: string) => `${asset} ${address}`
+  const places = [...new Map(good.map(({ asset, payee }) => [keyOf(asset, payee.address), { asset, address: payee.address }]))]
+  await each(places, async ([key, { asset, address }]) => {
+    const lists = await Promise.all(subs.map((sub) =>
+      listAll(sub, { asset, dest_id: address, type: 'Withdraw', after: sub === subAccount ? undefined : after })))
+    to.set(key, lists.flat())
+  })
+  const references = [...new Set(good.map(({ reference }) => reference).filter((text) => text !== ''))]
+  await each(references, async (reference) => {
+    const found: Earlier[] = []
+    for (const sub of subs) {
+      for (let attempt = 1; ; attempt++) {
+        const rows = await listAll(sub, { sequence_id: attemptOf(reference, attempt) })
+        if (rows.length === 0) break
+        found.push(...rows)
+      }
+    }
+    named.set(reference, found)
+  })
+  return {
+    subAccount,
+    to: (asset, address) => to.get(keyOf(asset, address)) ?? [],
+    named: (reference) => named.get(reference) ?? [],
+  }
 }

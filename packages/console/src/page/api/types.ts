@@ -96,7 +96,7 @@ export interface Story {
 }
 
 /** An asset's names, for showing. */
-export type AssetNames = Pick<Asset, 'asset_name' | 'name' | 'ticker' | 'network' | 'decimals' | 'requires_tag' | 'type' | 'fee_asset'>
+export type AssetNames = Pick<Asset, 'asset_name' | 'name' | 'ticker' | 'network' | 'decimals' | 'takes_tag' | 'type' | 'fee_asset'>
 
 export interface Webhook {
   id: string; url: string; events: string[]; description: string | null; format: 'standard' | 'classic'; disabled: boolean

@@ -160,7 +160,15 @@ export function Aml() {
           rows={frozen.data}
           keyOf={({ network, address, address_tag: tag }) => `${network} ${address} ${tag ?? ''}`}
           columns={[
-            { head: 'Address', cell: ({ address }) => <Id value={address} label="address" keep={8} /> },
+            {
+              head: 'Address',
+              cell: ({ address, address_tag: tag }) => (
+                <>
+                  <Id value={address} label="address" keep={8} />
+                  {tag === null ? null : <span class="muted"> tag {tag}</span>}
+                </>
+              ),
+            },
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
             {
               head: 'Why',

@@ -1,9 +1,10 @@
 import { useRef, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
 import { bodyOf, BYTES_MAX, COLUMNS, LINES_MAX, readBatch, totals, type Line } from '../api/batch-file.ts'
-import { checkAddresses, findSent } from '../api/batch.ts'
-import { Problem, SignedElsewhere } from '../api/http.ts'
-import { ofSub, pageAt } from '../api/scope.ts'
+import { checkAddresses, readHistory } from '../api/batch.ts'
+import { planBatch, RECENT_DAYS, type Earlier } from '../api/batch-plan.ts'
+import { Problem, serverNow, SignedElsewhere } from '../api/http.ts'
+import { ofSub, pageAt, scope } from '../api/scope.ts'
 import { commandOf, sign } from '../api/sign.ts'
 import type { Overview, Transaction } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
@@ -13,15 +14,15 @@ import { download } from '../parts/download.ts'
 import { Button, Check } from '../parts/form.tsx'
 import { KeyNotice, useKeyState } from '../parts/key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from '../parts/page.tsx'
-import { Amount, AssetName, Id } from '../parts/show.tsx'
+import { Amount, AssetName, Id, Time } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
 const READ = { problem: null, reload: () => undefined }
 const TEMPLATE = [
   COLUMNS.join(','),
-  'ETH,0.25,0x52908400098527886E0F7030069857D2E4169EE7,,"invoice 17, March",medium',
-  'XRP,120,rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh,3042817,,',
+  'ETH,0.25,0x52908400098527886E0F7030069857D2E4169EE7,,"invoice 17, March",medium,2026-03-017',
+  'XRP,120,rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh,3042817,,,2026-03-018',
   '',
 ].join('\n')
 
@@ -41,27 +42,33 @@ export function Batch() {
   const overview = useRead<Overview>(ofSub('/overview'))
   const [file, setFile] = useState<File | null>(null)
   const [problem, setProblem] = useState<Problem | null>(null)
-  const [sent, setSent] = useState<ReadonlyMap<string, Sent>>(new Map())
+  const [sent, setSent] = useState<ReadonlyMap<number, Sent>>(new Map())
+  /** Lines left out by default that the person includes, by number. */
+  const [chosen, setChosen] = useState<ReadonlySet<number>>(new Set())
   const [isRunning, setRunning] = useState(false)
   const [isRight, setRight] = useState(false)
+  const [isTagless, setTagless] = useState(false)
   const [isLooking, setLooking] = useState(false)
   const stop = useRef(false)
   const key = useKeyState()
-  const note = (id: string, state: Sent) => setSent((before) => new Map(before).set(id, state))
+  const note = (number: number, state: Sent) => setSent((before) => new Map(before).set(number, state))
+  const isToSend = ({ number, plan }: Line) =>
+    (plan?.standing === 'new' || chosen.has(number)) && sent.get(number)?.is !== 'sent'
 
   const open = async (name: string, text: string) => {
     setProblem(null)
     setFile(null)
     setSent(new Map())
+    setChosen(new Set())
     setRight(false)
+    setTagless(false)
     try {
       if (text.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
-      const lines = await readBatch(text, assetNames.value)
+      const lines = readBatch(text, assetNames.value)
       setFile({ name, lines, checked: 0, isChecked: false })
       await checkAddresses(lines, (checked) => setFile({ name, lines, checked, isChecked: false }))
       setLooking(true)
-      const before = await findSent(lines)
-      setSent(new Map([...before].map(([sequence, id]) => [sequence, { is: 'sent', id }])))
+      await planBatch(lines, assetNames.value, await readHistory(lines, serverNow()), serverNow())
       setFile({ name, lines: [...lines], checked: lines.length, isChecked: true })
       announce(`${lines.length} lines read`)
     } catch (error) {
@@ -79,12 +86,12 @@ export function Batch() {
     try {
       for (const line of file.lines) {
         if (stop.current) break
-        if (sent.get(line.sequence_id)?.is === 'sent') continue
-        note(line.sequence_id, { is: 'sending' })
+        if (!isToSend(line)) continue
+        note(line.number, { is: 'sending' })
         for (;;) {
           try {
             const { id } = await sign<Transaction>('POST', '/dac/v1/transaction', bodyOf(line))
-            note(line.sequence_id, { is: 'sent', id })
+            note(line.number, { is: 'sent', id })
             break
           } catch (error) {
             if (error instanceof Problem && error.status === 429 && !stop.current) {
@@ -92,7 +99,7 @@ export function Batch() {
               continue
             }
             if (!(error instanceof Problem)) throw error
-            note(line.sequence_id, { is: 'refused', problem: error })
+            note(line.number, { is: 'refused', problem: error })
             // Whether a line was taken is not known: what comes after it waits until somebody has looked.
             if (error.status === 0 || error.status >= 500) throw error
             break
@@ -110,16 +117,29 @@ export function Batch() {
 
   const lines = file?.lines ?? []
   const wrong = lines.filter(({ problems }) => problems.length > 0).length
-  const done = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'sent').length
-  const refused = lines.filter(({ sequence_id: id }) => sent.get(id)?.is === 'refused').length
-  const left = lines.filter(({ sequence_id: id }) => sent.get(id)?.is !== 'sent')
+  const isSent = ({ number, plan }: Line) => sent.get(number)?.is === 'sent' || (plan?.standing === 'sent' && !chosen.has(number))
+  const done = lines.filter(isSent).length
+  const refused = lines.filter(({ number }) => sent.get(number)?.is === 'refused').length
+  const left = file?.isChecked === true ? lines.filter(isToSend) : lines
+  const isOmitted = (line: Line) => line.problems.length === 0 && !isSent(line) && !isToSend(line)
+  const omitted = file?.isChecked === true ? lines.filter(isOmitted).length : 0
+  const again = left.filter(({ plan }) => plan !== null && plan.standing !== 'new').length
   const sums = totals(
     left,
     assetNames.value,
     overview.data?.balances.map(({ asset, available }) => ({ asset, balance: available })) ?? [],
   )
   const isShort = sums.some(({ isEnough }) => !isEnough)
+  const untagged = left.filter(({ hasNoTag }) => hasNoTag).length
   const isReady = file?.isChecked === true && wrong === 0 && !isShort && left.length > 0
+  const choose = (number: number, isIncluded: boolean) => {
+    const next = new Set(chosen)
+    if (isIncluded) next.add(number)
+    else next.delete(number)
+    setChosen(next)
+    // What was confirmed was another number of lines.
+    setRight(false)
+  }
   const script = () =>
     [
       '#!/bin/sh',
@@ -131,7 +151,7 @@ export function Batch() {
   return (
     <Page
       title="Batch send"
-      lead="One signed request for each line of a file. A line is carried out at most once, however often the file is sent."
+      lead="One signed request for each line of a file. What was ordered before is left out, however the file was changed since."
       back={{ href: pageAt('/transactions'), word: 'Transactions' }}
       actions={
         <Button icon="download" onClick={() => download('custody-batch.csv', TEMPLATE, 'text/csv')}>
@@ -207,6 +227,7 @@ export function Batch() {
                 [wrong, 'with problems'],
                 [done, 'sent'],
                 [refused, 'refused'],
+                [omitted, 'left out'],
               ].flatMap(([count, word]) => (count === 0 ? [] : [`${count} ${word}`])),
             ].join(', ')}
             isBare
@@ -215,7 +236,7 @@ export function Batch() {
               label="Lines"
               reading={READ}
               rows={lines}
-              keyOf={({ sequence_id: id }) => id}
+              keyOf={({ number }) => String(number)}
               columns={[
                 { head: 'Line', cell: ({ number }) => number },
                 { head: 'Amount', isNumber: true, cell: ({ asset, amount }) => <Amount value={amount} of={asset} /> },
@@ -229,7 +250,18 @@ export function Batch() {
                   ),
                 },
                 { head: 'Memo', isMinor: true, cell: ({ memo }) => <span class="cut">{memo}</span> },
-                { head: 'State', cell: (line) => <LineState line={line} sent={sent.get(line.sequence_id)} /> },
+                {
+                  head: 'State',
+                  cell: (line) => (
+                    <LineState
+                      line={line}
+                      sent={sent.get(line.number)}
+                      isChosen={chosen.has(line.number)}
+                      isFixed={isRunning}
+                      onChosen={(isIncluded) => choose(line.number, isIncluded)}
+                    />
+                  ),
+                },
               ]}
               empty={null}
             />
@@ -245,23 +277,53 @@ export function Batch() {
                 <p>There is too little of an asset for all of its lines.</p>
               </Note>
             ) : null}
-            {left.length === 0 && lines.length > 0 ? (
+            {done === lines.length && lines.length > 0 ? (
               <Note tone="ok">
                 <p>
-                  All {lines.length} lines are sent. <a href={pageAt('/transactions')}>See them on their way</a>
+                  {lines.length === 1 ? 'The line is sent.' : `All ${lines.length} lines are sent.`}{' '}
+                  <a href={pageAt('/transactions')}>See them on their way</a>
+                </p>
+              </Note>
+            ) : null}
+            {wrong === 0 && omitted > 0 ? (
+              <Note tone="warn">
+                <p>
+                  {omitted === 1 ? 'One line is' : `${omitted} lines are`} left out, because an equal payment was ordered in the last{' '}
+                  {RECENT_DAYS} days or an earlier attempt failed. Compare the earlier transfer, and include a line where it is another
+                  payment.
                 </p>
               </Note>
             ) : null}
             {isRunning || done > 0 ? <progress max={lines.length} value={done} aria-label="Lines sent" /> : null}
+            {isReady && untagged > 0 ? (
+              <Check
+                label={
+                  untagged === 1
+                    ? 'One line has no destination tag or memo: its payee has none'
+                    : `${untagged} lines have no destination tag or memo: their payees have none`
+                }
+                value={isTagless}
+                onValue={setTagless}
+              />
+            ) : null}
             {isReady ? (
               <Check
-                label={`I have looked at the lines, and send ${done === 0 ? 'all' : 'what is left:'} ${left.length}`}
+                label={
+                  `I have looked at the lines, and send ${left.length === lines.length ? 'all' : 'what is left:'} ${left.length}`
+                  + (again === 0 ? '' : `, of which ${again} look like earlier payments`)
+                }
                 value={isRight}
                 onValue={setRight}
               />
             ) : null}
             <div class="row">
-              <Button kind="primary" icon="key" isBusy={isRunning} disabled={!isReady || !isRight} onClick={() => void send()}>
+              <Button
+                kind="primary"
+                icon="key"
+                isBusy={isRunning}
+                disabled={!isReady || !isRight || (untagged > 0 && !isTagless)}
+                onClick={() => void send()}
+              >
                 {done > 0 || refused > 0 ? 'Go on' : 'Sign and send'}
               </Button>
               {isRunning ? <Button onClick={() => (stop.current = true)}>Stop after this line</Button> : null}
@@ -278,7 +340,41 @@ export function Batch() {
   )
 }
 
-function LineState({ line, sent }: { line: Line; sent: Sent | undefined }) {
+/** What was ordered before, the newest first. */
+function EarlierTransfers({ of }: { of: readonly Earlier[] }) {
+  return (
+    <>
+      {of.map(({ id, sub_account: sub, created_at: at, status, sequence_id: sequence, address_tag: tag }) => (
+        <span key={id} class="muted">
+          {sub === scope.value.subAccount ? <a href={pageAt(`/transactions/${id}`)}>Transfer</a> : <>Transfer of {sub}</>}{' '}
+          <Time at={at} />, {status}
+          {tag === null ? null : <>, tag {tag}</>}
+          {sequence === null || sequence.startsWith('batch-') ? null : <>, {sequence}</>}
+        </span>
+      ))}
+    </>
+  )
+}
+
+const STANDINGS = {
+  sent: { word: 'Sent', tone: 'ok', include: 'Pay it once more' },
+  failed: { word: 'Failed', tone: 'bad', include: 'Pay it again' },
+  paid: { word: 'Paid already?', tone: 'warn', include: 'Another payment: include it' },
+} as const
+
+function LineState({
+  line,
+  sent,
+  isChosen,
+  isFixed,
+  onChosen,
+}: {
+  line: Line
+  sent: Sent | undefined
+  isChosen: boolean
+  isFixed: boolean
+  onChosen(isChosen: boolean): void
+}) {
   if (sent?.is === 'sent')
     return (
       <a href={pageAt(`/transactions/${sent.id}`)}>
@@ -295,18 +391,30 @@ function LineState({ line, sent }: { line: Line; sent: Sent | undefined }) {
       </span>
     )
   if (sent?.is === 'sending') return <Status of="pending" word="Sending" />
-  if (line.problems.length > 0)
+  const { plan, problems, notes } = line
+  if (problems.length > 0)
     return (
       <span class="stack-small">
         <Status of="failed" word="Wrong" />
-        <span class="field-error">{line.problems.join('; ')}</span>
+        <span class="field-error">{problems.join('; ')}</span>
+        <EarlierTransfers of={plan?.earlier ?? []} />
       </span>
     )
-  if (line.notes.length > 0)
+  if (plan !== null && plan.standing !== 'new') {
+    const { word, tone, include } = STANDINGS[plan.standing]
+    return (
+      <div class="stack-small">
+        <Status of={plan.standing} word={word} tone={tone} />
+        <EarlierTransfers of={plan.earlier} />
+        {isFixed ? null : <Check label={include} value={isChosen} onValue={onChosen} />}
+      </div>
+    )
+  }
+  if (notes.length > 0)
     return (
       <span class="stack-small">
         <Status of="warn" word="Look" />
-        <span class="muted">{line.notes.join('; ')}</span>
+        <span class="muted">{notes.join('; ')}</span>
       </span>
     )
   return <Status of="unknown" tone="neutral" word="Ready" />

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { mirror, ofSub, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
+import type { TagDraft } from '../api/tag.ts'
 import type { ForwardRule, Overview, Page as PageOf } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
@@ -11,7 +12,7 @@ import { amountError, amountOf, AssetChoice } from '../parts/pick.tsx'
 import { Amount, AssetName, Id, tickerOf, Time } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
-import { assetNames } from '../api/assets.ts'
+import { EMPTY_TAG, TagField, useDestination } from '../parts/tag-field.tsx'
 import { go } from '../router.ts'
 
 const DAY_MS = 86_400_000
@@ -22,10 +23,11 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
   const [least, setLeast] = useState('')
   const [cap, setCap] = useState('')
   const [address, setAddress] = useState('')
-  const [tag, setTag] = useState('')
+  const [tag, setTag] = useState<TagDraft>(EMPTY_TAG)
   const [until, setUntil] = useState(() => new Date(Date.now() + LIFE_DAYS * DAY_MS).toISOString().slice(0, 10))
   const { isBusy, problem, run } = useAction()
   const [min, daily] = [amountOf(least), amountOf(cap)]
+  const destination = useDestination(asset, address.trim(), tag)
   const submit = () =>
     run(async () => {
       const rule = await sign<ForwardRule>('POST', '/dac/v1/auto-forwarding', {
@@ -34,7 +36,7 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
         daily_cap: daily,
         destination_address: address.trim(),
         expires_at: `${until}T00:00:00Z`,
-        ...(tag.trim() === '' ? {} : { address_tag: tag.trim() }),
+        ...(destination.tag === '' ? {} : { address_tag: destination.tag }),
       })
       toast('The rule is made')
       go(pageAt(`/forwarding/${rule.id}`))
@@ -43,7 +45,15 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
   return (
     <Dialog title="Forward what comes in" onClose={onClose} isWide>
       <form class="grid-form" onSubmit={onSubmit(submit)}>
-        <AssetChoice value={asset} onValue={setAsset} of={of} hint="Deposits credited after the rule was made" />
+        <AssetChoice
+          value={asset}
+          onValue={(value) => {
+            setAsset(value)
+            setTag((before) => ({ ...before, hasNoTag: false }))
+          }}
+          of={of}
+          hint="Deposits credited after the rule was made"
+        />
         <Text label="Until" type="date" value={until} onValue={setUntil} required hint="00:00 UTC of that day" error={of2('expires_at')} />
         <Text
           label="From"
@@ -71,16 +81,17 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
           isWide
           label="Destination address"
           value={address}
-          onValue={setAddress}
+          onValue={(value) => {
+            setAddress(value)
+            setTag((before) => ({ ...before, hasNoTag: false }))
+          }}
           class="input code"
           required
           maxLength={256}
-          error={of2('destination_address')}
+          error={of2('destination_address') ?? destination.addressError}
           hint="It cannot be changed afterwards"
         />
-        {assetNames.value.get(asset)?.requires_tag === true ? (
-          <Text label="Destination tag or memo" value={tag} onValue={setTag} maxLength={100} error={of2('address_tag')} />
-        ) : null}
+        <TagField asset={asset} destination={destination} draft={tag} onDraft={setTag} error={of2('address_tag')} />
         <Note tone="warn">
           <p>A rule pays by itself until it ends. Compare the address with its owner, by another way than the one it came by.</p>
         </Note>
@@ -96,7 +107,7 @@ function NewRule({ of, onClose }: { of: readonly string[]; onClose(): void }) {
             type="submit"
             icon="key"
             isBusy={isBusy}
-            disabled={min === null || daily === null || address.trim() === '' || until === ''}
+            disabled={min === null || daily === null || !destination.isReady || until === ''}
           >
             Sign the rule
           </Button>
@@ -136,7 +147,15 @@ export function Forwarding() {
           columns={[
             { head: 'Asset', cell: ({ asset }) => <AssetName of={asset} /> },
             { head: 'State', cell: ({ status }) => <Status of={status} /> },
-            { head: 'To', cell: ({ destination_address: to }) => <Id value={to} label="destination" keep={8} /> },
+            {
+              head: 'To',
+              cell: ({ destination_address: to, address_tag: of }) => (
+                <>
+                  <Id value={to} label="destination" keep={8} />
+                  {of === null ? null : <span class="muted"> tag {of}</span>}
+                </>
+              ),
+            },
             { head: 'Waiting', isNumber: true, cell: ({ waiting, asset }) => <Amount value={waiting} of={asset} /> },
             { head: 'From', isNumber: true, isMinor: true, cell: ({ min_amount: least, asset }) => <Amount value={least} of={asset} /> },
             { head: 'A day', isNumber: true, isMinor: true, cell: ({ daily_cap: cap, asset }) => <Amount value={cap} of={asset} /> },

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
+import type { TagDraft } from '../api/tag.ts'
 import type { Invoice, Transaction } from '../api/types.ts'
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
@@ -12,6 +13,7 @@ import { PayTo } from '../parts/receive.tsx'
 import { Amount, AssetName, Copy, Id, tickerOf, Time } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
+import { EMPTY_TAG, TagField, useDestination } from '../parts/tag-field.tsx'
 import { Asked, InvoiceStatusOf } from './invoices.tsx'
 
 const OPEN = new Set(['Pending', 'Processing'])
@@ -22,11 +24,12 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
   const of = (list: readonly Invoice['refundable'][number][]) => list.find((each) => each.asset === asset)?.amount
   const [text, setText] = useState(() => String(invoice.excess[0]?.amount ?? invoice.refundable[0]?.amount ?? ''))
   const [address, setAddress] = useState('')
-  const [tag, setTag] = useState('')
+  const [tag, setTag] = useState<TagDraft>(EMPTY_TAG)
   const [isSure, setSure] = useState(false)
   const { sequence } = useSequence()
   const { isBusy, problem, run } = useAction()
   const amount = amountOf(text)
+  const destination = useDestination(asset, address.trim(), tag)
   const submit = () =>
     run(async () => {
       await sign<Transaction>('POST', `${path}/refund`, {
@@ -36,7 +39,7 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
         destination_type: 'EXTERNAL',
         source_type: 'INTERNAL',
         sequence_id: sequence,
-        ...(tag.trim() === '' ? {} : { address_tag: tag.trim() }),
+        ...(destination.tag === '' ? {} : { address_tag: destination.tag }),
       })
       toast('The refund is ordered')
       onDone()
@@ -45,7 +48,15 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
   return (
     <Dialog title="Refund" onClose={onClose}>
       <form class="stack" onSubmit={onSubmit(submit)}>
-        <Choice label="Asset" value={asset} onValue={setAsset} options={invoice.refundable.map((each) => [each.asset, each.asset])} />
+        <Choice
+          label="Asset"
+          value={asset}
+          onValue={(value) => {
+            setAsset(value)
+            setTag((before) => ({ ...before, hasNoTag: false }))
+          }}
+          options={invoice.refundable.map((each) => [each.asset, each.asset])}
+        />
         <Text
           label="Amount"
           value={text}
@@ -69,14 +80,17 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
         <Text
           label="To"
           value={address}
-          onValue={setAddress}
+          onValue={(value) => {
+            setAddress(value)
+            setTag((before) => ({ ...before, hasNoTag: false }))
+          }}
           class="input code"
           required
           maxLength={256}
-          error={problem?.field === 'destination_address' ? problem.message : null}
+          error={problem?.field === 'destination_address' ? problem.message : destination.addressError}
           hint="Ask the payer: where a payment came from is often an exchange’s, and not his"
         />
-        <Text label="Tag or memo" value={tag} onValue={setTag} maxLength={100} hint="Where the address needs one" />
+        <TagField asset={asset} destination={destination} draft={tag} onDraft={setTag} />
         <Check
           label={
             <>
@@ -88,7 +102,7 @@ function Refund({ invoice, path, onClose, onDone }: { invoice: Invoice; path: st
         />
         <KeyNotice />
         {problem?.field === 'amount' || problem?.field === 'destination_address' ? null : <ProblemNote problem={problem} />}
-        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null || address.trim() === '' || !isSure}>
+        <Button kind="primary" type="submit" icon="key" isBusy={isBusy} disabled={amount === null || !destination.isReady || !isSure}>
           Sign and refund
         </Button>
       </form>

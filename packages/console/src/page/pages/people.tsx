@@ -48,14 +48,22 @@ function Invite({ onClose, onInvited }: { onClose(): void; onInvited(): void }) 
             setMade(
               await panel('POST', `${scope.value.panelPath}/invitations`, {
                 role,
-                ...(email.trim() === '' ? {} : { email: email.trim() }),
+                email: email.trim(),
               }),
             )
             onInvited()
           }),
         )}
       >
-        <Text label="Email" type="email" value={email} onValue={setEmail} maxLength={254} hint="Empty: for whoever has the link" />
+        <Text
+          label="Email"
+          type="email"
+          value={email}
+          onValue={setEmail}
+          maxLength={254}
+          required
+          hint="Only this address can take the link"
+        />
         <Choice label="Role" value={role} onValue={setRole} options={rolesFor()} />
         <p class="muted">The platform sends no mail: you get a link, and bring it over yourself.</p>
         <ProblemNote problem={problem} />

@@ -1,18 +1,20 @@
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
-import { estimateFee, validateAddress } from '../api/ask.ts'
+import { estimateFee } from '../api/ask.ts'
 import { units, worth } from '../api/decimal.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
-import type { AddressValidation, FeeEstimate, FeeRates, Overview, Price } from '../api/types.ts'
+import { useSettled } from '../api/settled.ts'
+import { isTagInMemo } from '../api/tag.ts'
+import type { FeeEstimate, FeeRates, Overview, Price } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { exact } from '../api/wire.ts'
 import { Button, Choice, LinkButton, onSubmit, Text } from '../parts/form.tsx'
-import { Shape } from '../parts/icons.tsx'
 import { Review, type Draft } from '../parts/review.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
 import { Amount, tickerOf, usd } from '../parts/show.tsx'
+import { addressHint, EMPTY_TAG, TagField, tagName, tagShown, useDestination } from '../parts/tag-field.tsx'
 import { place } from '../router.ts'
 
 /** Kept over a reload: the same form is the same order, however often it is sent. */
@@ -20,34 +22,11 @@ const stored = () => `custody-console-send:${scope.value.subPath}`
 function firstDraft(asset: string): Draft {
   try {
     const kept = JSON.parse(sessionStorage.getItem(stored()) ?? 'null') as Draft | null
-    if (kept !== null && (asset === '' || kept.asset === asset)) return kept
+    if (kept !== null && (asset === '' || kept.asset === asset)) return { ...kept, hasNoTag: kept.hasNoTag === true }
   } catch {
     // Another version's.
   }
-  return { asset, amount: '', address: '', tag: '', memo: '', level: 'medium', sequence_id: crypto.randomUUID() }
-}
-
-const SETTLE_MS = 350
-
-/** Asks once somebody has stopped typing. */
-function useSettled<T>(work: (() => Promise<T>) | null, key: string): { data: T | null; isAsking: boolean; failure: string | null } {
-  const [state, setState] = useState<{ key: string; data: T | null; failure: string | null }>({ key: '', data: null, failure: null })
-  useEffect(() => {
-    if (work === null) return
-    let isGone = false
-    const timer = setTimeout(() => {
-      work().then(
-        (data) => !isGone && setState({ key, data, failure: null }),
-        (error: unknown) => !isGone && setState({ key, data: null, failure: error instanceof Error ? error.message : String(error) }),
-      )
-    }, SETTLE_MS)
-    return () => {
-      isGone = true
-      clearTimeout(timer)
-    }
-  }, [key, work === null])
-  const isCurrent = state.key === key && work !== null
-  return { data: isCurrent ? state.data : null, isAsking: work !== null && !isCurrent, failure: isCurrent ? state.failure : null }
+  return { asset, amount: '', address: '', ...EMPTY_TAG, memo: '', level: 'medium', sequence_id: crypto.randomUUID() }
 }
 
 function Estimate({
@@ -100,16 +79,13 @@ export function Send() {
   const feePrice = usePrice(known?.fee_asset ?? '')
   const rates = useRead<FeeRates>(asset === '' ? null : mirror(`/dac/v1/network-fee-rates/${encodeURIComponent(asset)}`))
   const address = draft.address.trim()
-  const tag = draft.tag.trim()
-  const validity = useSettled<AddressValidation>(
-    asset !== '' && address !== '' ? () => validateAddress(asset, address, tag) : null,
-    `${asset} ${address} ${tag}`,
-  )
+  const destination = useDestination(asset, address, draft)
+  const payable = destination.validity?.valid === true ? address : ''
   const amount = exact(draft.amount)
   const rate = rates.data === undefined ? null : exact(rates.data[draft.level])
   const fee = useSettled(
-    asset !== '' && rate !== null ? () => estimateFee(asset, rate, amount, validity.data?.valid === true ? address : '') : null,
-    `${asset} ${rate?.text ?? ''} ${amount?.text ?? ''} ${validity.data?.valid === true ? address : ''}`,
+    asset !== '' && rate !== null ? () => estimateFee(asset, rate, amount, payable) : null,
+    `${asset} ${rate?.text ?? ''} ${amount?.text ?? ''} ${payable}`,
   )
   const amountProblem = useMemo(() => {
     if (draft.amount.trim() === '') return null
@@ -121,7 +97,10 @@ export function Send() {
     const most = held === undefined ? null : units(held.available, decimals)
     return most !== null && wanted > most ? 'More than can be sent.' : null
   }, [draft.amount, asset, held?.available])
-  const isReady = amount !== null && amountProblem === null && validity.data?.valid === true && asset !== ''
+  const memoProblem = isTagInMemo(destination, draft.memo)
+    ? `Digits here never reach the network. Enter them as ${tagName(asset).toLowerCase()}, or put a word before them.`
+    : null
+  const isReady = amount !== null && amountProblem === null && destination.isReady && memoProblem === null && asset !== ''
   if (overview.data === undefined) {
     return (
       <Page title="Send">
@@ -146,8 +125,16 @@ export function Send() {
   }
   if (isReview && amount !== null) {
     return (
-      <Review draft={{ ...draft, asset, address, tag }} amount={amount} fee={fee.data} price={price} onBack={() => setReview(false)}
-        onSent={() => sessionStorage.removeItem(stored())} onAnother={() => change({ sequence_id: crypto.randomUUID() })} />
+      <Review
+        draft={{ ...draft, asset, address, tag: destination.tag }}
+        tag={tagShown(asset, destination)}
+        amount={amount}
+        fee={fee.data}
+        price={price}
+        onBack={() => setReview(false)}
+        onSent={() => sessionStorage.removeItem(stored())}
+        onAnother={() => change({ sequence_id: crypto.randomUUID() })}
+      />
     )
   }
   return (
@@ -167,7 +154,7 @@ export function Send() {
           <Choice
             label="Asset"
             value={asset}
-            onValue={(value) => change({ asset: value })}
+            onValue={(value) => change({ asset: value, hasNoTag: false })}
             options={overview.data.balances.map((each) => [each.asset, `${each.asset} · ${each.available}`])}
             hint={
               held === undefined ? undefined : (
@@ -194,37 +181,22 @@ export function Send() {
             isWide
             label="Destination address"
             value={draft.address}
-            onValue={(value) => change({ address: value })}
+            onValue={(value) => change({ address: value, hasNoTag: false })}
             required
             class="input code"
             maxLength={256}
-            error={
-              validity.data?.valid === false
-                ? `No ${tickerOf(asset)} address: ${validity.data.reason ?? 'it is not well formed'}`
-                : validity.failure
-            }
-            hint={
-              validity.data?.valid === true ? (
-                <span class="status tone-ok">
-                  <Shape tone="ok" />A valid {asset} address
-                </span>
-              ) : validity.isAsking ? (
-                'Checking…'
-              ) : (
-                'Checked as you type'
-              )
-            }
+            error={destination.addressError}
+            hint={addressHint(asset, destination)}
           />
-          {known?.requires_tag === true ? (
-            <Text
-              label="Destination tag or memo"
-              value={draft.tag}
-              onValue={(value) => change({ tag: value })}
-              hint="Exchanges need it: without, the payment may be lost"
-              maxLength={100}
-            />
-          ) : null}
-          <Text label="Memo" value={draft.memo} onValue={(value) => change({ memo: value })} hint="For your own books" maxLength={200} />
+          <TagField asset={asset} destination={destination} draft={draft} onDraft={change} />
+          <Text
+            label="Memo for your books"
+            value={draft.memo}
+            onValue={(value) => change({ memo: value })}
+            hint="Your own note; the network never sees it"
+            error={memoProblem}
+            maxLength={200}
+          />
           <fieldset class="field">
             <legend>Network fee</legend>
             <div class="switch" role="group" aria-label="Fee level">

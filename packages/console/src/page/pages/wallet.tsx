@@ -234,7 +234,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
               ),
             },
             { head: 'Address', cell: ({ address }) => <Id value={address} label="address" keep={8} /> },
-            ...(name?.requires_tag
+            ...(name?.takes_tag
               ? [
                   {
                     head: 'Tag',

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { worth } from '../api/decimal.ts'
 import { mirror, pageAt } from '../api/scope.ts'
@@ -18,6 +19,7 @@ export interface Draft {
   amount: string
   address: string
   tag: string
+  hasNoTag: boolean
   memo: string
   level: 'low' | 'medium' | 'high'
   sequence_id: string
@@ -28,6 +30,7 @@ const END_LENGTH = 6
 /** What will be signed, once more; nothing is sent yet. */
 export function Review({
   draft,
+  tag,
   amount,
   fee,
   price,
@@ -36,6 +39,8 @@ export function Review({
   onAnother,
 }: {
   draft: Draft
+  /** The network's name of a tag, and the tag or that there is none; null for an asset without tags. */
+  tag: { name: string; shown: ComponentChildren } | null
   amount: NonNullable<ReturnType<typeof exact>>
   fee: FeeEstimate | null
   price: string | null
@@ -95,12 +100,10 @@ export function Review({
               <AssetName of={draft.asset} isLong />
             </dd>
           </div>
-          {draft.tag === '' ? null : (
+          {tag === null ? null : (
             <div>
-              <dt>Tag</dt>
-              <dd>
-                <code>{draft.tag}</code>
-              </dd>
+              <dt>{tag.name}</dt>
+              <dd>{tag.shown}</dd>
             </div>
           )}
           {fee === null ? null : (
@@ -113,7 +116,7 @@ export function Review({
           )}
           {draft.memo.trim() === '' ? null : (
             <div>
-              <dt>Memo</dt>
+              <dt>Memo for your books</dt>
               <dd>{draft.memo}</dd>
             </div>
           )}

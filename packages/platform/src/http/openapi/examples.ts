@@ -81,7 +81,9 @@ function ofType(components: Components, schema: JsonSchema, owner: string, name:
     case 'array':
       return Array.from({ length: Math.max(1, minItems) }, () => exampleOf(components, items ?? {}, owner, name))
     case 'boolean':
-      return !['stale', 'overdue', 'disabled', 'is_late', 'has_more', 'cancel_requested', 'requires_tag', 'cancelled'].includes(name)
+      return ![
+        'stale', 'overdue', 'disabled', 'is_late', 'has_more', 'cancel_requested', 'takes_tag', 'requires_tag', 'cancelled',
+      ].includes(name)
     case 'integer':
       return Math.max(minimum ?? 1, 1)
     case 'number':
