@@ -26,6 +26,8 @@ const CODES = {
   BAD_REQUEST_FIELD: [2, 422],
   // Rule 3.
   TOO_OLD: [3, 403],
+  /** The host's clock leapt ahead, and no peer's says the same. */
+  CLOCK_DOUBTED: [3, 503],
   // Rule 4.
   INTENT_CONFLICT: [4, 409],
   UNKNOWN_INTENT: [4, 404],

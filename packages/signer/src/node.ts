@@ -29,6 +29,7 @@ import { BanReports } from './sessions/ban-reports.ts'
 import { Bans } from './sessions/bans.ts'
 import { Store } from './store/index.ts'
 import { OwnCertificate } from './transport/own-certificate.ts'
+import { HostClock } from './transport/host-clock.ts'
 import { Peers } from './transport/peers.ts'
 import { openServer } from './transport/server.ts'
 
@@ -49,7 +50,7 @@ export async function startNode(config: Config, environment: Environment, log: L
   // Before the record, whose lock a rotation needs that may be what this node waits for.
   const written = keysAsWritten(config.home)
   const vault = await awaitVault(config, env, log, () => environment.now(), listenOperator)
-  const store = new Store(join(config.home, 'record.sqlite'), () => environment.now())
+  const store = new Store(join(config.home, 'record.sqlite'), () => environment.now(), () => environment.monotonic())
   if (keysAsWritten(config.home) !== written) {
     store.close()
     throw new ConfigError('keys.json was changed while this node started: start it again')
@@ -67,12 +68,14 @@ export async function startNode(config: Config, environment: Environment, log: L
     keyOf: (workspace, curve) => keyring.workspaceKey(workspace, curve),
   })
   const catchUp = new CatchUp({ config, store, peers, log })
+  const hostClock = new HostClock({ store, peers, log })
+  const confirmation = new Confirmation({ config, store, peers })
   const signing = { config, environment, store, registry, vault, judge, keyring, peers, bans, catchUp, slots: new Slots(), log }
   const parts: Parts = {
-    config, environment, log, store, registry, vault, peers, bans, banReports, keyring, judge,
+    config, environment, log, store, registry, vault, peers, hostClock, bans, banReports, keyring, judge,
     subAccounts: new SubAccounts({ config, store, peers, identities: keyring.identities }),
     coordinator: new Coordinator(signing),
-    backups: new Backups({ config, store, peers, keyring, vault, log, confirmation: new Confirmation({ config, store, peers }) }),
+    backups: new Backups({ config, store, peers, keyring, vault, log, confirmation }),
     refresher: new Refresher({ config, store, peers, keyring, log, ceremonies, tests }),
     restoring: () => store.state.restoring || store.state.recovering,
   }

@@ -12,6 +12,7 @@ import type { Coordinator } from './signing/coordinator.ts'
 import type { BanReports } from './sessions/ban-reports.ts'
 import type { Bans } from './sessions/bans.ts'
 import type { Store } from './store/index.ts'
+import type { HostClock } from './transport/host-clock.ts'
 import type { Peers } from './transport/peers.ts'
 
 /** The rooms of a running node, as its entrances see them. */
@@ -23,6 +24,7 @@ export interface Parts {
   registry: Registry
   vault: Vault
   peers: Peers
+  hostClock: HostClock
   bans: Bans
   banReports: BanReports
   keyring: Keyring

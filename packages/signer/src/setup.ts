@@ -13,6 +13,7 @@ import { openText } from './keys/sealed.ts'
 import { printsOf } from './prints.ts'
 import { passphraseOf, setupNode, setupPlatform, setupRecovery, type Told } from './set-up/apart.ts'
 import { check, named } from './set-up/check.ts'
+import { repairClock } from './set-up/repair-clock.ts'
 import { closed, makeIdentity, makeRecovery, makeTls, SetupError, socketOf, TIMEOUTS, write, writeJson } from './set-up/files.ts'
 
 /** Three homes and the platform's client identity under one parent, on one machine, which is not custody. */
@@ -162,6 +163,7 @@ const USAGE = `usage: setup.ts --home PARENT --ports p1,p2,p3    three nodes on 
        setup.ts --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]
        setup.ts --as recovery --node N --out FILE
        setup.ts --check --home HOME
+       setup.ts --repair-clock --home HOME    a node whose clock was ahead once, while it stands still
        setup.ts --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT
          PRINT: of the lost node, as setup.ts --check says it at another; may be left out in local
        --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)`
@@ -179,7 +181,8 @@ async function main(): Promise<void> {
       home: { type: 'string' }, ports: { type: 'string' }, port: { type: 'string' }, mode: { type: 'string', default: 'local' },
       node: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' }, peers: { type: 'string' },
       platform: { type: 'string' }, recovery: { type: 'string' }, out: { type: 'string' }, as: { type: 'string', default: 'node' },
-      check: { type: 'boolean', default: false }, kek: { type: 'string' }, restore: { type: 'string' },
+      check: { type: 'boolean', default: false }, 'repair-clock': { type: 'boolean', default: false },
+      kek: { type: 'string' }, restore: { type: 'string' },
       'recovery-secret-file': { type: 'string' }, print: { type: 'string' },
     },
   })
@@ -204,6 +207,10 @@ async function main(): Promise<void> {
     const { lines, ok } = await check(home)
     process.stdout.write(`${lines.join('\n')}\n`)
     process.exitCode = ok ? 0 : 1
+    return
+  }
+  if (values['repair-clock']) {
+    process.stdout.write(`${await repairClock(home)}\n`)
     return
   }
   const { mode } = values

@@ -86,6 +86,7 @@ const SAMPLES: readonly NewEntry[] = [
   { kind: 'imported', body: { at: 7, kind: 'revoke', body: { api_key: 'old' }, from: 2 } },
   { kind: 'imported', body: { at: 7, kind: 'void', body: { keys: ['x'] }, from: 3 } },
   { kind: 'restored', body: { generation: 1, not_before: 9 } },
+  { kind: 'clock', body: { from: 9, to: 5 } },
 ]
 /** Fields that a record of an earlier version, or the backup's way to write the kind, goes without. */
 const ABSENT: Partial<Record<Kind, readonly string[]>> = {

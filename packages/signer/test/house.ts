@@ -33,6 +33,8 @@ export class House {
   logs = ''
   /** How far the clocks of the nodes of this process are ahead of the machine's, in milliseconds. */
   aheadMs = 0
+  /** The same of single nodes, on top. */
+  readonly aheadMsOf = new Map<number, number>()
 
   constructor() { this.home = mkdtempSync(join(tmpdir(), 'signer-')) }
 
@@ -84,7 +86,7 @@ export class House {
   }
 
   async #runHere(node: number, home: string): Promise<void> {
-    this.#here.set(node, await nodeHere(home, (text) => { this.logs += text }, () => Date.now() + this.aheadMs))
+    this.#here.set(node, await nodeHere(home, (text) => { this.logs += text }, () => Date.now() + this.aheadMs + (this.aheadMsOf.get(node) ?? 0)))
   }
 
   /** Stops a node of this process. */

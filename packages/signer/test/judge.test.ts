@@ -89,7 +89,7 @@ test('rule 3: how old a request may be, in the words of the refusal; a minute be
     )
     return refusal && (refusal as { message: string }).message
   }
-  assert.equal(aged(0, { notBefore: 1_000_000_001 }), 'The request was issued before this node was restored')
+  assert.equal(aged(0, { notBefore: 1_000_000_001 }), 'The request was issued before this node was restored, or its clock repaired')
   assert.equal(
     aged(7 * DAY_S + 1, { seen: new Map([[State.requestKey('k', 'n'), { timely: true }]]) }), 'The request was issued more than 7 days ago'
   )

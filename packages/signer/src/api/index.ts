@@ -32,6 +32,8 @@ export async function platformCall(parts: Parts, method: string, path: string, t
   const call = `${method} ${path}`
   if (call === 'GET /status') return { status: 200, body: status(parts) }
   if (parts.restoring()) throw new Refusal('RESTORING', 'The node was restored and has not yet taken the records of its peers')
+  // History tells what is on record, by whatever clock.
+  if (call !== 'POST /history') await parts.hostClock.settle()
   switch (call) {
     case 'POST /receipt': return { status: 200, body: await receipt(parts, shapedText(receiptBodySchema, text)) }
     case 'POST /receipts': return { status: 200, body: await receipts(parts, shapedText(receiptsBodySchema, text)) }
@@ -60,6 +62,7 @@ export function status({ config, store, keyring, peers, bans, banReports, restor
     ready: !restoring(),
     mode: config.mode,
     clock: store.seconds(),
+    clock_doubted: store.record.doubted() !== null,
     keys: store.state.keys.size,
     enrolments: store.state.enrolments.size,
     pool: keyring.poolSizes(),

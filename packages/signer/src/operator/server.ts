@@ -31,6 +31,9 @@ const commands: Record<string, Command> = {
   refresh: (parts, body) => parts.refresher.command(body),
 }
 
+/** What is written down or signed with a time. A restoration asks the peers by itself, whose record begins anew. */
+const BY_THE_CLOCK = new Set(['drain', 'tank-stake', 'recover', 'recover-sign'])
+
 /** The operator's own entrance: a unix socket only its user may open. `POST /<command>` with a JSON body. */
 export function openOperator(parts: Parts): Server {
   const server = createServer((request, response) => {
@@ -40,6 +43,7 @@ export function openOperator(parts: Parts): Server {
       if (!command || (request.method !== 'POST' && !(request.method === 'GET' && name === 'status'))) {
         throw new Refusal('NOT_FOUND', 'No such command')
       }
+      if (BY_THE_CLOCK.has(name)) await parts.hostClock.settle()
       const text = request.method === 'POST' ? await readText(request, 256 * 1024 * 1024) : ''
       answer(response, 200, JSON.stringify(await command(parts, text === '' ? {} : parseBody(text))))
     }

@@ -20,7 +20,9 @@ export const isTimely = (exp: number, now: number): boolean => now <= exp + TIME
 export function assertAge(
   state: State, identities: ReadonlyMap<number, KeyObject>, proven: Proven, content: string, receipts: readonly Receipt[], now: number
 ): void {
-  if (proven.iat * 1000 < state.notBefore) throw new Refusal('TOO_OLD', 'The request was issued before this node was restored')
+  if (proven.iat * 1000 < state.notBefore) {
+    throw new Refusal('TOO_OLD', 'The request was issued before this node was restored, or its clock repaired')
+  }
   if (now <= proven.iat + DAY_S) return
   if (now > proven.iat + WEEK_S) throw new Refusal('TOO_OLD', 'The request was issued more than 7 days ago')
   const seen = state.seen.get(State.requestKey(proven.enrolment.api_key, proven.nonce))

@@ -12,7 +12,7 @@ import { SetupError } from './files.ts'
 /** Asks everybody that a finished configuration names, and says what does not fit. It changes nothing, and needs no node here. */
 
 /** A request lives 30 s, and a caller's clock may be 60 s ahead: clocks that differ by more than this are not kept. */
-const CLOCK_MS_MAX = 5000
+export const CLOCK_MS_MAX = 5000
 const TIMEOUT_MS = 5000
 const ANSWER_BYTES_MAX = 16_384
 const DAY_MS = 86_400_000
@@ -91,6 +91,21 @@ function whyNot(error: unknown, at: string): string {
 }
 
 export const named = (name: string): string => (name === 'platform' ? 'the platform' : `signer node ${name}`)
+
+/**
+ * How far the clock of each peer of a node is ahead of this host's, in milliseconds; less what the question took.
+ * @throws Error where one cannot be asked
+ */
+export async function peerClocks(home: string): Promise<{ node: number; offsetMs: number }[]> {
+  const { client, asked } = ofNode(home)
+  return Promise.all(asked.map(async (each) => {
+    const at = `signer node ${each.node} (${each.host}:${each.port})`
+    const { text, status, offsetMs } = await ask(client, each).catch((error: unknown) => { throw new SetupError(whyNot(error, at)) })
+    const said = status === 200 ? hello.safeParse(JSON.parse(text)) : null
+    if (!said?.success || said.data.node !== each.node) throw new SetupError(`${at} answers ${status} and not as that node does`)
+    return { node: each.node, offsetMs: offsetMs(said.data.clock) }
+  }))
+}
 
 /** @returns a line for each that was asked, and whether all is well. @throws SetupError where the home is not set up */
 export async function check(home: string): Promise<{ lines: string[]; ok: boolean }> {

@@ -19,8 +19,9 @@ export class Store {
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
 
-  constructor(path: string, now: () => number) {
-    this.record = new RecordStore(path, now)
+  /** @param monotonic as {@link RecordStore} has it */
+  constructor(path: string, now: () => number, monotonic: (() => number) | null = null) {
+    this.record = new RecordStore(path, now, monotonic)
     this.heads = new PeerHeads(this.record.database)
     this.record.replay((entry) => { this.#apply(entry) })
     // Only now: the record has been read to its end, and is known to be whole and this node's own.
@@ -78,6 +79,13 @@ export class Store {
 
   /** Durable when it returns. */
   append<K extends Kind>(kind: K, body: Body<K>): Entry<K> { return this.appendAll([{ kind, body } as NewEntry])[0] as Entry<K> }
+
+  /** @returns where the clock stood and where it goes on, in Unix ms. @throws RecordError where there is nothing to repair */
+  repairClock(): { from: number; to: number } {
+    const entry = this.record.repairClock()
+    this.#apply(entry)
+    return entry.body
+  }
 
   /** Several entries, one flush, all or none. What waited goes first; the peers' newest heads go along. */
   appendAll(entries: readonly NewEntry[]): Entry[] {

@@ -7,6 +7,12 @@ const GENESIS = '0'.repeat(64)
 const hashOf = (height: number, at: number, kind: string, body: string, previous: string): string =>
   sha256hex(JSON.stringify([height, at, kind, body, previous]))
 
+/**
+ * By so many milliseconds the host's clock may leap beyond the time that passed before it is doubted. A leap that were believed would
+ * be kept for good, and requests would be refused until the true time has come there.
+ */
+export const LEAP_MAX_MS = 300_000
+
 const COLUMNS = 'height, at, kind, body, hash'
 
 /**
@@ -20,11 +26,18 @@ export class RecordStore {
   #head = GENESIS
   /** Unix milliseconds; the node's clock never reads less, over restarts too. */
   #clock = 0
+  /** `#monotonic` when the clock was last believed. */
+  #believedAt = 0
+  #doubted: number | null = null
   readonly #insert
   readonly #now: () => number
+  readonly #monotonic: (() => number) | null
 
-  constructor(path: string, now: () => number) {
+  /** @param monotonic milliseconds that passed, by which leaps of the clock are noticed; without it none is doubted */
+  constructor(path: string, now: () => number, monotonic: (() => number) | null = null) {
     this.#now = now
+    this.#monotonic = monotonic
+    this.#believedAt = monotonic?.() ?? 0
     const database = new DatabaseSync(path)
     this.database = database
     // Exclusive: two processes on one home would fork the chain.
@@ -45,11 +58,36 @@ export class RecordStore {
   get height(): number { return this.#height }
   get head(): string { return this.#head }
 
-  /** Milliseconds, never less than any value it gave before. */
+  /** Milliseconds, never less than any value it gave before. It stands still while the host's clock is doubted. */
   clock(): number {
     const now = this.#now()
-    if (now > this.#clock) this.#clock = now
+    this.#doubted = now > this.#clock && this.#isLeap(now) ? now : null
+    if (now > this.#clock && this.#doubted === null) this.#believe(now)
     return this.#clock
+  }
+
+  /** What the host's clock says, where that is a leap ahead that nobody has confirmed; else null. */
+  doubted(): number | null {
+    this.clock()
+    return this.#doubted
+  }
+
+  /** Somebody else has told that the host's clock is right. */
+  confirm(): void {
+    const now = this.#now()
+    if (now > this.#clock) this.#believe(now)
+    this.#doubted = null
+  }
+
+  #believe(now: number): void {
+    this.#clock = now
+    this.#believedAt = this.#monotonic?.() ?? 0
+  }
+
+  /** Across restarts nobody knows how much time passed, so there a host that was off for long is doubted as well. */
+  #isLeap(now: number): boolean {
+    if (!this.#monotonic || this.#clock === 0) return false
+    return now - this.#clock - Math.max(0, this.#monotonic() - this.#believedAt) > LEAP_MAX_MS
   }
 
   /** Keeps the high-water mark of the clock while nothing else is written. */
@@ -61,7 +99,6 @@ export class RecordStore {
   /** Walks the whole chain, verifying each hash and each shape; hands every entry to `each`. Throws at the first break. */
   replay(each: (entry: Entry) => void): void {
     const mark = this.database.prepare('SELECT at FROM clock WHERE one = 1').get() as { at: number } | undefined
-    if (mark) this.#clock = mark.at
     const rows = this.database.prepare(`SELECT ${COLUMNS} FROM record ORDER BY height`).iterate() as Iterable<unknown> as Iterable<Row>
     for (const row of rows) {
       const { height, at, kind, body, hash } = row
@@ -71,9 +108,13 @@ export class RecordStore {
       }
       this.#height = height
       this.#head = hash
+      const entry = entryOf(row)
       if (at > this.#clock) this.#clock = at
-      each(entryOf(row))
+      // The operator's repair: from here on time goes on from there.
+      if (entry.kind === 'clock') this.#clock = entry.body.to
+      each(entry)
     }
+    if (mark && mark.at > this.#clock) this.#clock = mark.at
   }
 
   /** @throws RecordError before anything is written, where the entry could not be read again */
@@ -104,6 +145,20 @@ export class RecordStore {
       if (this.database.isTransaction) this.database.exec('ROLLBACK')
       throw error
     }
+  }
+
+  /**
+   * Sets the clock back to the host's, whatever it was told before, and writes that down.
+   * @throws RecordError where the clock is not ahead of the host's
+   */
+  repairClock(): Entry<'clock'> {
+    const [from, to] = [this.clock(), this.#now()]
+    if (to >= from) throw new RecordError('The clock of this record is not ahead of the host\'s: there is nothing to repair')
+    const [entry] = this.appendAll([{ kind: 'clock', body: { from, to } }], () => {
+      this.database.prepare('UPDATE clock SET at = ? WHERE one = 1').run(to)
+    })
+    this.#believe(to)
+    return entry as Entry<'clock'>
   }
 
   hashAt(height: number): string | null {

@@ -10,6 +10,11 @@ export class Spending {
     else this.#charged.set(budget, [charged])
   }
 
+  /** What was charged by a clock that was ahead counts as charged at `to`. */
+  clamp(to: number): void {
+    for (const spent of this.#charged.values()) for (const each of spent) each.at = Math.min(each.at, to)
+  }
+
   /** What was charged to a budget since a time. */
   since(budget: string, since: number): bigint {
     return this.#chargedSince(budget, since).reduce((sum, item) => sum + item.amount, 0n)

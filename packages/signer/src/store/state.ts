@@ -239,6 +239,11 @@ export class State {
         this.notBefore = entry.body.not_before
         this.restoring = false
         break
+      case 'clock':
+        // Also where a restoration by the same wrong clock had set it later.
+        this.notBefore = entry.body.to
+        this.spending.clamp(entry.body.to)
+        break
       // The operator's own note.
       case 'backup':
         break

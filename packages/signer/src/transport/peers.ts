@@ -19,7 +19,7 @@ export type PeerHandler = (node: number, body: unknown, header: Header, bytes: B
 export type PeerLink = Pick<Link, 'peer' | 'post' | 'close'>
 
 /** Calls that a node answers before it has compared heads, or while it is being restored: they give nothing away that binds. */
-const PING = '/peer/ping'
+export const PING = '/peer/ping'
 const RECORD = '/peer/record'
 const BEFORE_HEADS = new Set([PING, '/peer/hash', RECORD, '/peer/generation', '/peer/head-of', '/peer/people'])
 
@@ -63,6 +63,8 @@ export class Peers {
   /** What each peer was shown by the last ping that it answered, and its start then. */
   readonly #shown = new Map<number, { boot: string; height: number; generation: number }>()
   readonly #assertNotBanned: (node: number) => void
+  /** Asked before a call is served that may judge by the clock. @throws Refusal */
+  beforeServing: () => Promise<void> = async () => {}
   readonly boot: string
 
   /** @param assertNotBanned throws BANNED: asked before a session's message is read or answered, and before one is sent */
@@ -79,7 +81,7 @@ export class Peers {
     for (const peer of config.peerList) this.#links.set(peer.node, link(peer))
     for (const { node, proof } of store.heads.read()) this.#remember(node, proof)
     store.heads.source = () => [...this.#latest.values()]
-    this.handle(PING, async () => ({}))
+    this.handle(PING, async () => ({ clock: this.#environment.now() }))
     this.handle('/peer/head-of', async (_node, body) => ({ proof: this.#highest(Number((body as { node: number }).node))?.proof ?? null }))
     this.handle('/peer/generation', async (node) => ({ generation: this.#highest(node)?.generation ?? 0 }))
     this.handle(RECORD, async (_node, body) => ({ rows: this.#store.record.page(Number((body as { from: number }).from), PAGE_ROWS) }))
@@ -184,6 +186,7 @@ export class Peers {
       if (this.#store.state.recovering && !WHILE_RECOVERING.has(path)) {
         throw new Refusal('RESTORING', `Node ${this.#config.node} was opened for a recovery`, { node: this.#config.node })
       }
+      if (!BEFORE_HEADS.has(path)) await this.beforeServing()
       await this.#checkHead(node, header, opened.proof, path)
       this.#assertServed(node, path)
       body = await handler(node, opened.body, header, opened.bytes)

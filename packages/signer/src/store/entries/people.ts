@@ -55,4 +55,6 @@ export const PEOPLE = {
   /** The shares' return for that alone: this record never serves a platform. */
   recovering: z.strictObject({ made_at: count }),
   restored: z.strictObject({ generation: count, not_before: count }),
+  /** The operator's repair of a clock that had leapt ahead: requests issued before `to` are refused. Unix ms. */
+  clock: z.strictObject({ from: count, to: count }),
 }

@@ -1,0 +1,52 @@
+import { z } from 'zod'
+import { Refusal } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Store } from '../store/index.ts'
+import { LEAP_MAX_MS } from '../store/record.ts'
+import { PING, type Peers } from './peers.ts'
+
+const PING_TIMEOUT_MS = 1500
+/** Absent in answers of earlier versions. */
+const answerSchema = z.object({ clock: z.number().optional() })
+
+/**
+ * A clock that leaps ahead is believed where a peer's host says the same, as it does after a node was off for a while. Until then
+ * nothing is judged: by the clock of before, old requests would be young.
+ */
+export class HostClock {
+  readonly #parts: { store: Store; peers: Peers; log: Log }
+  #asking: Promise<void> | null = null
+  #isAlerted = false
+
+  constructor(parts: { store: Store; peers: Peers; log: Log }) {
+    this.#parts = parts
+    parts.peers.beforeServing = () => this.settle()
+  }
+
+  /** @throws Refusal CLOCK_DOUBTED */
+  async settle(): Promise<void> {
+    if (this.#parts.store.record.doubted() === null) return
+    this.#asking ??= this.#ask().finally(() => { this.#asking = null })
+    await this.#asking
+  }
+
+  async #ask(): Promise<void> {
+    const { store, peers, log } = this.#parts
+    const asked = peers.nodes.map(async (node) => answerSchema.parse(await peers.call(node, PING, {}, { timeout: PING_TIMEOUT_MS })).clock)
+    const heard = (await Promise.allSettled(asked)).flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
+    const doubted = store.record.doubted()
+    if (doubted === null) return
+    const ahead = `${Math.round((doubted - store.clock()) / 1000)} s`
+    // An earlier version says nothing of its clock, and must not stop this one.
+    if (heard.some((clock) => clock === undefined || clock >= doubted - LEAP_MAX_MS)) {
+      store.record.confirm()
+      this.#isAlerted = false
+      log('warn', 'the clock went on by more than the time that passed, and a peer says the same', { ahead })
+      return
+    }
+    const why = heard.length === 0 ? 'no peer can be asked whether that is right' : 'no peer says the same: set it right by NTP'
+    if (!this.#isAlerted) log('alert', 'the clock of this host is doubted', { ahead, why })
+    this.#isAlerted = true
+    throw new Refusal('CLOCK_DOUBTED', `The clock of this host leapt ahead by ${ahead}, and ${why}`)
+  }
+}

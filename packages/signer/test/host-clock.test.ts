@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import fc from 'fast-check'
+import { repairClock } from '../src/set-up/repair-clock.ts'
+import { Store } from '../src/store/index.ts'
+import { LEAP_MAX_MS, RecordStore } from '../src/store/record.ts'
+import { Spending } from '../src/store/spending.ts'
+import { ETH, eth, House, pay, refused, signed, SINK_ETH, transfer, type Answer, type Caller, type Workspace } from './house.ts'
+
+/** A host's clock that was wrong once must not stop its node for as long as it was wrong, and must not take it back in time. */
+const DAY_MS = 86_400_000
+let house: House
+let workspace: Workspace
+let caller: Caller
+let number = 0
+
+before(async () => {
+  house = await House.start()
+  workspace = await house.workspace()
+  caller = await workspace.caller()
+})
+after(async () => { await house.stop() })
+
+/** A payment whose request was issued now, by the machine's clock and `aheadMs`. */
+const asked = (aheadMs = house.aheadMs) => transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: Math.floor((Date.now() + aheadMs) / 1000) })
+async function sign(pair: readonly [number, number], request = asked()): Promise<Answer> {
+  const answer = await workspace.sign(pay(await request), eth([1, ETH.chain_index, 0], { value: 10n ** 18n, nonce: number }), pair)
+  if (answer.status === 200) number++
+  return answer
+}
+
+test('a leap ahead of one host is not believed, and leaves nothing behind once its clock is right again', async () => {
+  signed(await sign([1, 3]))
+  for (const leap of [LEAP_MAX_MS + 60_000, DAY_MS, 3650 * DAY_MS]) {
+    house.aheadMsOf.set(3, leap)
+    for (const pair of [[1, 3], [3, 1]] as const) {
+      const answer = await sign(pair)
+      refused(answer, 'CLOCK_DOUBTED')
+      assert.match(answer.body.message, /^The clock of this host leapt ahead by \d+ s, and no peer says the same: set it right by NTP$/)
+    }
+    signed(await sign([1, 2]))
+    const { body } = await house.get(3, '/status')
+    assert.equal(body.clock_doubted, true)
+    // A restart learns nothing from the wrong clock either.
+    await house.restartHere(3)
+    refused(await sign([3, 2]), 'CLOCK_DOUBTED')
+    house.aheadMsOf.delete(3)
+    signed(await sign([3, 2]))
+    assert.equal((await house.get(3, '/status')).body.clock_doubted, false)
+  }
+})
+
+test('a host that was off for long goes on as soon as a peer says the same, and waits where none can be asked', async () => {
+  for (const node of [1, 2, 3]) await house.stopHere(node)
+  house.aheadMs += 30 * DAY_MS
+  await house.restartHere(1)
+  refused(await sign([1, 2]), 'CLOCK_DOUBTED')
+  for (const node of [2, 3]) await house.restartHere(node)
+  signed(await sign([1, 2]))
+  signed(await sign([2, 3]))
+  // All hosts at once, as after the sleep of a machine that holds all three.
+  house.aheadMs += DAY_MS
+  signed(await sign([3, 1]))
+})
+
+test('a record that holds a later time is repaired by its operator, and by no other time than both peers say', async () => {
+  const home = house.peers.nodes[2]!.home
+  const old = await asked()
+  await house.stopHere(3)
+  // As an earlier version wrote it down, which believed every clock.
+  const poisoned = new Store(join(home, 'record.sqlite'), () => Date.now() + 20 * 365 * DAY_MS)
+  poisoned.append('backup', { keys: 0, made_at: 0 })
+  poisoned.saveClock()
+  poisoned.close()
+  // From here on the nodes go by the machine's clock, as the command does.
+  for (const node of [1, 2]) await house.stopHere(node)
+  house.aheadMs = 0
+  for (const node of [1, 2]) {
+    const { home: its } = house.peers.nodes[node - 1]!
+    const store = new Store(join(its, 'record.sqlite'), () => Date.now())
+    store.repairClock()
+    store.close()
+    await house.restartHere(node)
+  }
+  await house.restartHere(3)
+  refused(await sign([3, 1]), 'TOO_OLD')
+  await assert.rejects(repairClock(home), { message: 'the node runs: end it first' })
+  await house.stopHere(3)
+  for (const ahead of [-DAY_MS, 60_000]) {
+    house.aheadMsOf.set(2, ahead)
+    await assert.rejects(repairClock(home), /^SetupError: the clock of signer node 2 is \d+ s (ahead|behind): set both by NTP first$/)
+  }
+  house.aheadMsOf.delete(2)
+  await house.stopHere(1)
+  await assert.rejects(repairClock(home), /signer node 1 .* cannot be reached/)
+  await house.restartHere(1)
+  assert.match(await repairClock(home), /^the clock went from \S+ to \S+; start the node$/)
+  await assert.rejects(repairClock(home), /not ahead of the host's: there is nothing to repair/)
+  await house.restartHere(3)
+  // What was issued before the repair stays refused: the node has gone forward, not back.
+  const before = await transfer(caller, { asset: 'ETH', amount: 1, destination_address: SINK_ETH }, { now: Math.floor(Date.now() / 1000) - 3600 })
+  refused(await sign([3, 1], Promise.resolve(before)), 'TOO_OLD')
+  refused(await sign([3, 1], Promise.resolve(old)), 'NOT_AUTHENTIC')
+  // A request of the second in which the repair was made is refused as well.
+  let answer = await sign([3, 1])
+  while (answer.body.error === 'TOO_OLD') answer = await sign([3, 1])
+  signed(answer)
+  await house.restartHere(3)
+  signed(await sign([3, 2]))
+})
+
+test('property: however clock, restarts and confirmations come, time in a record never goes back and no leap is kept unconfirmed', async () => {
+  const step = fc.record({
+    passed: fc.integer({ min: 0, max: 3_600_000 }), error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
+    then: fc.constantFrom('read', 'write', 'confirm', 'restart'),
+  })
+  const folder = mkdtempSync(join(tmpdir(), 'signer-clock-'))
+  let run = 0
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 12 }), async (steps) => {
+    const path = join(folder, `${run++}.sqlite`)
+    const start = 1_800_000_000_000
+    let [truth, error, last, allowed] = [start, 0, 0, start]
+    const open = (): RecordStore => {
+      const store = new RecordStore(path, () => truth + error, () => truth)
+      store.replay(() => undefined)
+      return store
+    }
+    let store = open()
+    store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
+    for (const each of steps) {
+      truth += each.passed
+      error = each.error
+      // What passed may be believed, and what was confirmed.
+      allowed += each.passed
+      if (each.then === 'confirm') {
+        store.confirm()
+        allowed = Math.max(allowed, truth + error)
+      }
+      if (each.then === 'write') store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
+      if (each.then === 'restart') {
+        store.saveClock()
+        store.close()
+        store = open()
+      }
+      const now = store.clock()
+      assert.ok(now >= last, 'time went back')
+      last = now
+      assert.ok(now <= allowed + LEAP_MAX_MS, `${now - allowed} ms beyond what may be believed`)
+    }
+    store.close()
+  }), { numRuns: 60 })
+  rmSync(folder, { recursive: true })
+})
+
+test('what was charged by a clock that was ahead counts for a day from the repair on', () => {
+  const spending = new Spending()
+  spending.add('b', { at: 9 * DAY_MS, amount: 5n, step: 's' })
+  spending.add('b', { at: DAY_MS, amount: 3n, step: 't' })
+  spending.clamp(2 * DAY_MS)
+  assert.deepEqual([spending.since('b', DAY_MS), spending.since('b', 2 * DAY_MS), spending.since('b', 2 * DAY_MS + 1)], [8n, 5n, 0n])
+})
