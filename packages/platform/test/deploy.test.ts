@@ -143,3 +143,28 @@ test('certificates.sh makes a certificate for each database host that is for ser
   }
   for (const name of readdirSync(to).filter((each) => each.endsWith('.key'))) assert.equal(statSync(join(to, name)).mode & 0o077, 0, name)
 })
+
+const policyOf = (...args: string[]) => spawnSync(
+  'helm', ['template', 'y', 'deploy/helm/custody', '--kube-version', '1.31.0', '--show-only', 'templates/network-policy.yaml', ...args],
+  { encoding: 'utf8', cwd: ROOT },
+)
+
+test('the chart’s network policy admits only who is named', needs('helm'), () => {
+  const none = policyOf()
+  assert.equal(none.status, 0, none.stderr)
+  assert.match(none.stdout, /^ {2}policyTypes: \[Ingress, Egress\]\n {2}ingress: \[\]$/m)
+  assert.doesNotMatch(none.stdout, /port: http/)
+  const named = policyOf('--set', 'networkPolicy.ingressFrom[0].namespaceSelector.matchLabels.name=ingress')
+  assert.equal(named.status, 0, named.stderr)
+  assert.match(named.stdout, /ingress:\n {4}- ports: \[\{port: http, protocol: TCP\}\]\n {6}from:\s+- namespaceSelector:\s+matchLabels:\s+name: ingress\n/)
+  const empty = policyOf('--set-json', 'networkPolicy.ingressFrom=[{}]')
+  assert.notEqual(empty.status, 0)
+  assert.match(empty.stderr, /networkPolicy\.ingressFrom: an empty entry admits everyone/)
+})
+
+test('the template of the network policy has no rule with ports and without peers', () => {
+  const text = read('deploy/helm/custody/templates/network-policy.yaml')
+  const ingress = text.slice(text.indexOf('policyTypes'), text.indexOf('egress:'))
+  assert.match(ingress, /\{\{- with \.Values\.networkPolicy\.ingressFrom \}\}[\s\S]*from:[\s\S]*\{\{- else \}\}\s+ingress: \[\]\s+\{\{- end \}\}/)
+  assert.equal(ingress.split('- ports:').length, 2)
+})
