@@ -7,7 +7,7 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { after, afterEach, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { makeRecoveryFiles } from '../src/backup/key-files.ts'
 import { filesBelow, writeManifest, type Manifest, type Trust } from '../src/backup/manifest.ts'
@@ -54,6 +54,12 @@ before(async () => {
     signingKey: keys.signing.trim(), withNodes: false, askNode: () => assert.fail('no node is asked'), tell: () => undefined,
     clock: () => new Date('2026-01-31T12:00:00Z'),
   })).manifestSha256
+})
+/** Each copy and each restored home has the size of the backup. */
+afterEach(() => {
+  for (const name of readdirSync(folder)) {
+    if (!['home', 'whole', 'key', 'key.pub', 'key.sign'].includes(name)) rmSync(place(name), { recursive: true, force: true })
+  }
 })
 after(() => rmSync(folder, { recursive: true, force: true }))
 
