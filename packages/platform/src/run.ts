@@ -35,9 +35,9 @@ try {
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
   process.stdout.write(`ready http://${settings.host}:${platform.port}\n`)
-  const { consoleOrigin, firstOwnerToken, linkOf } = await import('./people/invitations.ts')
-  const first = settings.role === 'all' ? await firstOwnerToken(platform.services) : null
-  if (first !== null) process.stdout.write(`console ${linkOf(consoleOrigin(settings, platform.port), first)}\n`)
+  const { announceFirstOwner } = await import('./app/first-owner.ts')
+  const line = settings.role === 'all' ? await announceFirstOwner(platform.services, platform.port, process.stdout.isTTY) : null
+  if (line !== null) process.stdout.write(`${line}\n`)
   if (settings.role === 'all') writeFileSync(join(settings.home, 'url'), `http://${settings.host}:${platform.port}`, { mode: 0o600 })
 } catch (error) {
   // One that is ending has closed what it would have asked.

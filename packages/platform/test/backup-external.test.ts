@@ -8,6 +8,7 @@ import { fileURLToPath } from 'node:url'
 import { filesBelow, readManifest, writeManifest } from '../src/backup/manifest.ts'
 import { restoreBackup } from '../src/backup/restore.ts'
 import { makeRecoveryPair, seal } from '../src/backup/sealed.ts'
+import { signingKeyOf } from '../src/backup/signature.ts'
 import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
 import { takeHome } from '../src/home.ts'
@@ -31,13 +32,13 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   for (const { node } of peers.nodes) writeFileSync(join(from, 'nodes', `node-${node}.json`), 'no backup')
   const secret = join(folder, 'node-secret')
   writeFileSync(secret, 'ab'.repeat(32))
-  const manifest = readManifest(from)
+  const { manifest } = readManifest(from, { manifestSha256: null, signatureKey: null })
   rmSync(join(from, 'manifest.json'))
   const nodes = peers.nodes.map(({ node }) => ({ node, keys: 1, record_height: 1 }))
-  writeManifest(from, { ...manifest, secrets: true, nodes, files: await filesBelow(from) })
+  writeManifest(from, { ...manifest, secrets: true, nodes, files: await filesBelow(from) }, signingKeyOf(key.secret))
   const told: string[] = []
   const restore = () => restoreBackup({
-    home, from, network: manifest.network, databaseUrl, secretsKey: null, recoverySecret: key.secret, nodeSecrets: new Map([1, 2, 3].map((node) => [node, secret])),
+    home, from, network: manifest.network, databaseUrl, secretsKey: null, recoverySecret: key.secret, trust: { manifestSha256: null, signatureKey: null }, nodeSecrets: new Map([1, 2, 3].map((node) => [node, secret])),
     askNode: () => assert.fail('no node was made'), tell: (line) => told.push(line), wal: null, until: null, archive: null,
   })
   for (let again = 0; again < 2; again++) {
@@ -86,13 +87,17 @@ test('a database of the operator’s own is dumped and restored by PostgreSQL’
     assert.equal(taken.status, 0, taken.stderr)
     assert.match(taken.stderr, /^database: PostgreSQL \d+, \d+ migrations \(pg_dump \(PostgreSQL\) /m)
     assert.doesNotMatch(taken.stderr + taken.stdout + readFileSync(join(out, 'manifest.json'), 'utf8'), /s3cret/)
+    assert.match(taken.stderr, /WARNING: the manifest is not signed\. Keep its hash/)
+    const proof = ['--manifest-sha256', (JSON.parse(taken.stdout) as { manifest_sha256: string }).manifest_sha256]
     const fresh = join(folder, 'fresh')
-    const over = cli(urlOf('first'), fresh, 'restore', '--in', out, '--without-secrets')
+    const unproved = cli(urlOf('second'), fresh, 'restore', '--in', out, '--without-secrets')
+    assert.match(unproved.stderr, /--recovery-secret, --recovery-key or --manifest-sha256 is needed/)
+    const over = cli(urlOf('first'), fresh, 'restore', '--in', out, '--without-secrets', ...proof)
     assert.match(over.stderr, /the database of DATABASE_URL is not empty/)
-    const embedded = spawnSync(process.execPath, [CLI, 'restore', '--in', out, '--without-secrets'], { encoding: 'utf8', env: { PATH: process.env['PATH'], CUSTODY_HOME: fresh } })
+    const embedded = spawnSync(process.execPath, [CLI, 'restore', '--in', out, '--without-secrets', ...proof], { encoding: 'utf8', env: { PATH: process.env['PATH'], CUSTODY_HOME: fresh } })
     assert.match(embedded.stderr, /set DATABASE_URL to an empty one/)
     assert.equal(existsSync(fresh), false)
-    const restored = cli(urlOf('second'), fresh, 'restore', '--in', out, '--without-secrets')
+    const restored = cli(urlOf('second'), fresh, 'restore', '--in', out, '--without-secrets', ...proof)
     assert.equal(restored.status, 0, restored.stderr)
     const second = openDatabase(urlOf('second'), { max: 1 })
     assert.deepEqual(await second.query('select name from workspaces'), [{ name: 'acme' }])

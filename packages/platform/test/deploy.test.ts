@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { globSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
@@ -68,4 +69,102 @@ test('the charts are taken by helm, with any name of a release, and their result
   }
   const open = spawnSync('helm', ['template', 'y', 'deploy/helm/custody-signer', ...version], { encoding: 'utf8', cwd: ROOT })
   assert.match(open.stderr, /service\.sourceRanges: name the addresses/)
+})
+
+/** The scalars of a YAML file of mappings and lists of scalars, by their path: `restapi.listen`. A list is its items, with commas. */
+function scalarsOf(file: string): Map<string, string> {
+  const found = new Map<string, string>()
+  const path: { indent: number; name: string }[] = []
+  for (const line of read(file).split('\n').filter((each) => !/^\s*(?:#|$)/.test(each))) {
+    const [, spaces = '', item] = /^( *)(?:- (.*))?/.exec(line) ?? []
+    while (path.length > 0 && (path.at(-1)?.indent as number) >= spaces.length + (item === undefined ? 0 : 1)) path.pop()
+    const key = path.map(({ name }) => name).join('.')
+    if (item !== undefined) {
+      found.set(key, [found.get(key), item].filter(Boolean).join(','))
+      continue
+    }
+    const [, name, value] = /^ *([\w-]+):(?: +(.*))?$/.exec(line) ?? []
+    assert.ok(name !== undefined, `${file}: "${line}" is not a line that this test reads`)
+    path.push({ indent: spaces.length, name })
+    if (value !== undefined) found.set([key, name].filter(Boolean).join('.'), value.replace(/^'(.*)'$/, '$1'))
+  }
+  return found
+}
+
+test('etcd in deploy/patroni answers over TLS alone, and only who has a certificate', () => {
+  const etcd = scalarsOf('deploy/patroni/etcd.yml')
+  const urls = [...etcd].filter(([name]) => /-urls$|^initial-cluster$/.test(name))
+  assert.deepEqual(urls.map(([name]) => name).sort(), [
+    'advertise-client-urls', 'initial-advertise-peer-urls', 'initial-cluster', 'listen-client-urls', 'listen-peer-urls',
+  ])
+  for (const [name, value] of urls) {
+    for (const url of value.split(',')) assert.match(url, /^(?:pg\d=)?https:\/\/ADDRESS\d?:\d+$/, name)
+  }
+  for (const side of ['client', 'peer']) {
+    const of = (name: string) => etcd.get(`${side}-transport-security.${name}`)
+    assert.equal(of('client-cert-auth'), 'true', side)
+    for (const name of ['cert-file', 'key-file', 'trusted-ca-file']) assert.match(of(name) ?? '', /^\/etc\/custody\/tls\/\w+\.(?:crt|key)$/, `${side} ${name}`)
+    assert.equal(of('auto-tls'), undefined, side)
+  }
+})
+
+test('Patroni in deploy/patroni authenticates who changes anything, and has no password in its files', () => {
+  const patroni = scalarsOf('deploy/patroni/patroni.yml')
+  for (const name of ['certfile', 'keyfile', 'cafile']) assert.match(patroni.get(`restapi.${name}`) ?? '', /^\/etc\/custody\/tls\//, name)
+  assert.ok(['optional', 'required'].includes(patroni.get('restapi.verify_client') ?? ''), 'changes need a client certificate')
+  assert.equal(patroni.get('restapi.allowlist'), 'ADDRESS1,ADDRESS2,ADDRESS3')
+  // Without the password Patroni does not start where there is a name (patroni.long.test.ts); without a name its API would be open.
+  assert.equal(patroni.get('restapi.authentication.username'), 'patroni')
+  assert.equal(patroni.get('etcd.protocol'), 'https')
+  for (const name of ['etcd.cacert', 'etcd.cert', 'etcd.key', 'ctl.cacert', 'ctl.certfile', 'ctl.keyfile']) {
+    assert.match(patroni.get(name) ?? '', /^\/etc\/custody\/tls\//, name)
+  }
+  assert.deepEqual([...patroni.keys()].filter((name) => /insecure|password$/.test(name)), [])
+  for (const rule of patroni.get('postgresql.pg_hba')?.split(',') ?? ['none']) assert.match(rule, / scram-sha-256$/)
+  const environment = read('deploy/patroni/patroni.env.example').split('\n').filter((line) => line !== '' && !line.startsWith('#'))
+  assert.deepEqual(environment, ['PATRONI_RESTAPI_PASSWORD=', 'PATRONI_SUPERUSER_PASSWORD=', 'PATRONI_REPLICATION_PASSWORD='], 'and none is preset')
+  assert.match(read('deploy/patroni/haproxy.cfg'), /^ {2}default-server .* check-ssl verify required ca-file \S+$/m)
+})
+
+test('certificates.sh makes a certificate for each database host that is for servers and clients, of one authority', needs('openssl'), () => {
+  const to = join(folder, 'authority')
+  const make = (...hosts: string[]) => run('sh', 'deploy/patroni/certificates.sh', to, ...hosts)
+  make('pg1=10.0.0.1', 'pg2=10.0.0.2')
+  const first = readFileSync(join(to, 'pg1.crt'), 'utf8')
+  make('pg1=10.0.0.1', 'pg3=10.0.0.3')
+  assert.equal(readFileSync(join(to, 'pg1.crt'), 'utf8'), first, 'one that is there stays')
+  const authority = new X509Certificate(readFileSync(join(to, 'ca.crt')))
+  assert.equal(authority.ca, true)
+  for (const at of [1, 2, 3]) {
+    const certificate = new X509Certificate(readFileSync(join(to, `pg${at}.crt`)))
+    assert.ok(certificate.verify(authority.publicKey) && certificate.checkPrivateKey(createPrivateKey(readFileSync(join(to, `pg${at}.key`)))))
+    assert.deepEqual([certificate.ca, certificate.checkIP(`10.0.0.${at}`), certificate.checkHost(`pg${at}`)], [false, `10.0.0.${at}`, `pg${at}`])
+    assert.deepEqual([...certificate.keyUsage].sort(), ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'])
+  }
+  for (const name of readdirSync(to).filter((each) => each.endsWith('.key'))) assert.equal(statSync(join(to, name)).mode & 0o077, 0, name)
+})
+
+const policyOf = (...args: string[]) => spawnSync(
+  'helm', ['template', 'y', 'deploy/helm/custody', '--kube-version', '1.31.0', '--show-only', 'templates/network-policy.yaml', ...args],
+  { encoding: 'utf8', cwd: ROOT },
+)
+
+test('the chart’s network policy admits only who is named', needs('helm'), () => {
+  const none = policyOf()
+  assert.equal(none.status, 0, none.stderr)
+  assert.match(none.stdout, /^ {2}policyTypes: \[Ingress, Egress\]\n {2}ingress: \[\]$/m)
+  assert.doesNotMatch(none.stdout, /port: http/)
+  const named = policyOf('--set', 'networkPolicy.ingressFrom[0].namespaceSelector.matchLabels.name=ingress')
+  assert.equal(named.status, 0, named.stderr)
+  assert.match(named.stdout, /ingress:\n {4}- ports: \[\{port: http, protocol: TCP\}\]\n {6}from:\s+- namespaceSelector:\s+matchLabels:\s+name: ingress\n/)
+  const empty = policyOf('--set-json', 'networkPolicy.ingressFrom=[{}]')
+  assert.notEqual(empty.status, 0)
+  assert.match(empty.stderr, /networkPolicy\.ingressFrom: an empty entry admits everyone/)
+})
+
+test('the template of the network policy has no rule with ports and without peers', () => {
+  const text = read('deploy/helm/custody/templates/network-policy.yaml')
+  const ingress = text.slice(text.indexOf('policyTypes'), text.indexOf('egress:'))
+  assert.match(ingress, /\{\{- with \.Values\.networkPolicy\.ingressFrom \}\}[\s\S]*from:[\s\S]*\{\{- else \}\}\s+ingress: \[\]\s+\{\{- end \}\}/)
+  assert.equal(ingress.split('- ports:').length, 2)
 })

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { assertConfirmed, balance, call, fundedWallet, rpc, sleep, terminal, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
@@ -22,12 +24,15 @@ before(async () => {
 })
 after(() => platform.remove())
 
-test('a start without an owner prints a link for the first one, of the host that passkeys belong to, and logs it nowhere', async () => {
-  const link = await waitFor('the link', async () => /^console http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})$/m.exec(platform.printed))
+test('a start without an owner puts a link for the first one into a file, and neither prints nor logs it', async () => {
+  const [, file] = await waitFor('the line', async () => /^console: the first owner joins by the link in (\S+), until \S+$/m.exec(platform.printed))
+  assert.equal(file, join(platform.home, 'first-owner-link'))
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  const link = /^http:\/\/localhost:(\d+)\/console\/join\/([\w-]{43})\n$/.exec(readFileSync(file, 'utf8')) as RegExpExecArray
   assert.equal(link[1], new URL(platform.base).port)
   const answer = await call<{ is_first: boolean }>(null, 'GET', `/console/api/invitations/${link[2]}`, undefined, { base: platform.base })
   assert.equal(answer.body.is_first, true, answer.text)
-  assert.ok(!platform.output.includes(link[2] as string))
+  assert.ok(!platform.printed.includes(link[2] as string) && !platform.output.includes(link[2] as string))
 })
 
 for (const mode of ['drop-answer', 'reject', 'down', 'lag']) {

@@ -1,22 +1,27 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { embeddedData, embeddedVersion, startEmbeddedPostgres, takeEmbeddedData } from '../database/embedded.ts'
+import { writeEmbeddedSettings } from '../database/embedded-settings.ts'
 import { openDatabase } from '../database/pool.ts'
-import type { Manifest } from './manifest.ts'
+import { copyVerified } from './folder.ts'
+import { databaseFiles, entryOf, type Manifest } from './manifest.ts'
+import { checkLabel } from './names.ts'
 
 type Taken = Manifest['database'] & { folders: string[] }
 
 /** Folders of which PostgreSQL's manual ("Making a Base Backup Using the Low Level API") says that they are made anew. */
 const MADE_ANEW = new Set([
-  'pg_wal', 'pg_replslot', 'pg_dynshmem', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_stat_tmp', 'pg_subtrans',
+  'pg_wal', 'pg_replslot', 'pg_dynshmem', 'pg_notify', 'pg_serial', 'pg_snapshots', 'pg_stat', 'pg_stat_tmp', 'pg_subtrans',
 ])
+/** Also left out: settings, which a restore writes itself, logs, temporary tables, and files that are about to be renamed. */
 const NOT_COPIED = new RegExp(`^(?:${[
   'postmaster\\.(?:pid|opts)', 'postmaster\\.pid\\.custody', 'pg_internal\\.init.*', 'pgsql_tmp.*', 'backup_label(?:\\.old)?',
-  'tablespace_map(?:\\.old)?', '(?:recovery|standby)\\.signal',
+  'tablespace_map(?:\\.old)?', '(?:recovery|standby)\\.signal', 'postgresql\\.(?:auto\\.)?conf', 'pg_(?:hba|ident)\\.conf',
+  'current_logfiles', 'log', 't\\d+_\\d+(?:_.*)?(?:\\..*)?', '.*\\.tmp',
 ].join('|')})$`)
 
 /** A file of a running server may go meanwhile: its log knows that too. */
@@ -147,41 +152,51 @@ const RECOVERY_MS = 24 * 3600_000
 /** `archive`: where the database to come archives its log; what is there is not read, but not written over either. */
 export interface Recovery { wal: string | null; until: string | null; archive: string | null }
 
-/**
- * Puts a copy of the files into an empty home, and has the server read its log: that of the copy, and then what `wal` holds,
- * to its end or to a time. Leaves the server stopped.
- */
-export async function placeEmbedded(
-  home: string, from: string, folders: readonly string[], { wal, until, archive }: Recovery,
-): Promise<void> {
-  const data = embeddedData(home)
-  mkdirSync(join(home, 'postgres'), { recursive: true, mode: 0o700 })
-  cpSync(from, data, { recursive: true })
-  for (const folder of folders) mkdirSync(join(data, folder), { recursive: true, mode: 0o700 })
-  const settings = join(data, 'postgresql.auto.conf')
-  const before = readFileSync(settings, 'utf8')
+/** Lines of `postgresql.auto.conf` with which the server reads the log of the copy and then that of `wal`. */
+function recoverySettings({ wal, until, archive }: Recovery): string[] {
   const quoted = (text: string): string => `'${text.replaceAll("'", "''")}'`
-  const fetchFrom = wal ?? archive
+  const from = (folder: string): string => `'${folder.replaceAll('%', '%%')}'/%f`
   // Always to a timeline of its own: what it writes from here on must not have the names of what the lost one has archived.
   const target = wal === null ? ["recovery_target = 'immediate'", "recovery_target_timeline = 'current'"]
     : until === null ? [] : [`recovery_target_time = ${quoted(new Date(until).toISOString().replace('T', ' ').replace('Z', '+00'))}`]
-  const lines = [
-    'hot_standby = off', "recovery_target_action = 'promote'", ...target,
-    `restore_command = ${quoted(fetchFrom === null ? 'false' : `cp '${fetchFrom.replaceAll('%', '%%')}'/%f "%p"`)}`,
-  ]
-  writeFileSync(settings, `${before}\n${lines.join('\n')}\n`, { mode: 0o600 })
-  writeFileSync(join(data, 'recovery.signal'), '', { mode: 0o600 })
+  // Without --wal only the numbers of timelines are looked up: the log of the backup itself is in the copy.
+  const command = wal !== null ? `cp ${from(wal)} "%p"`
+    : archive !== null ? `case "%f" in *.history) cp ${from(archive)} "%p";; *) exit 1;; esac` : 'false'
+  return ['hot_standby = off', "recovery_target_action = 'promote'", ...target, `restore_command = ${quoted(command)}`]
+}
+
+/**
+ * Copies the files of a backup into an empty home, and has the server read its log: that of the copy, and then what `wal` holds, to
+ * its end or to a time. Settings and signal files are written here and never copied. Leaves the server stopped.
+ * @throws Error
+ */
+export async function placeEmbedded(home: string, from: string, manifest: Manifest, recovery: Recovery): Promise<void> {
+  const data = embeddedData(home)
+  mkdirSync(data, { recursive: true, mode: 0o700 })
+  for (const folder of manifest.folders) mkdirSync(join(data, folder), { recursive: true, mode: 0o700 })
+  for (const file of databaseFiles(manifest)) {
+    const to = join(data, file.path.slice('database/'.length))
+    mkdirSync(dirname(to), { recursive: true, mode: 0o700 })
+    await copyVerified(from, file, to)
+  }
+  checkLabel(readFileSync(join(data, 'backup_label'), 'utf8'))
+  writeEmbeddedSettings(data, recoverySettings(recovery))
+  writeFileSync(join(data, 'recovery.signal'), '', { mode: 0o600, flag: 'wx' })
   takeEmbeddedData(home)
   const server = await startEmbeddedPostgres(home, undefined, { startTimeoutMs: RECOVERY_MS, launchesMax: 1 })
   const database = openDatabase(server.url, { max: 1 })
   try {
     while ((await database.one<{ recovering: boolean }>('select pg_is_in_recovery() as recovering'))?.recovering !== false) await sleep(200)
     await database.one('select count(*) from migrations')
+    const spaces = await database.query<{ name: string }>(
+      `select spcname as name from pg_tablespace where spcname not in ('pg_default', 'pg_global')`)
+    if (spaces.length > 0) throw new Error(`the database has the tablespace ${spaces[0]?.name}: tablespaces are not supported`)
   } finally {
     await database.close()
     await server.stop()
   }
-  writeFileSync(settings, before, { mode: 0o600 })
+  writeEmbeddedSettings(data)
+  takeEmbeddedData(home)
   rmSync(join(data, 'backup_label.old'), { force: true })
 }
 
@@ -199,9 +214,16 @@ export async function checkExternalEmpty(databaseUrl: string): Promise<void> {
   }
 }
 
-export function placeExternal(databaseUrl: string, from: string): void {
+/**
+ * Restores a dump in one transaction. What pg_restore reads is a copy in the home that was compared with the manifest.
+ * @throws Error
+ */
+export async function placeExternal(home: string, databaseUrl: string, from: string, manifest: Manifest): Promise<void> {
+  const dump = join(home, 'dump')
+  await copyVerified(from, entryOf(manifest, 'database/dump'), dump)
   const { url, env } = withoutPassword(databaseUrl)
   withEnvironment(env, () => program('pg_restore', [
-    '--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', `--dbname=${url}`, join(from, 'dump'),
+    '--no-owner', '--no-privileges', '--exit-on-error', '--single-transaction', `--dbname=${url}`, dump,
   ]))
+  rmSync(dump)
 }

@@ -1,12 +1,18 @@
-import { createHash } from 'node:crypto'
-import { closeSync, createReadStream, existsSync, fsyncSync, openSync, readFileSync, readdirSync, statSync, writeFileSync } from 'node:fs'
-import { join, relative } from 'node:path'
-import { pipeline } from 'node:stream/promises'
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { existsSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { z } from 'zod'
+import { reasonOf } from '@custody/chains/reason'
+import { differenceOf, listBelow, measureFile, readPlain, type FileEntry } from './folder.ts'
+import { isSetting, wrongNames } from './names.ts'
+import { SIGNATURE, signManifest, verifyManifest } from './signature.ts'
 
-/** What a backup holds, beside it as `manifest.json`. Paths are relative to its folder, sizes in bytes, times ISO 8601. */
+/**
+ * What a backup holds, beside it as `manifest.json`. Paths are relative to its folder, sizes in bytes, times ISO 8601. Version 2 holds
+ * no settings of the database server; version 1 listed them, and they are left out when it is restored.
+ */
 const manifestSchema = z.strictObject({
-  version: z.literal(1),
+  version: z.union([z.literal(1), z.literal(2)]),
   made_at: z.string(),
   platform_version: z.string(),
   network: z.string(),
@@ -25,93 +31,137 @@ const manifestSchema = z.strictObject({
   nodes: z.array(z.strictObject({ node: z.int(), keys: z.int(), record_height: z.int() })),
   /** Folders that are empty and needed. */
   folders: z.array(z.string()),
-  files: z.array(z.strictObject({ path: z.string(), bytes: z.int(), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
+  files: z.array(z.strictObject({ path: z.string(), bytes: z.int().nonnegative(), sha256: z.string().regex(/^[0-9a-f]{64}$/) })),
 })
 export type Manifest = z.infer<typeof manifestSchema>
 
+/** What the operator has that a writer to the backup folder has not: proves that a manifest is the one that the platform wrote. */
+export interface Trust {
+  /** SHA-256 of `manifest.json` in hex, as `backup` printed it; null: the operator gave none. */
+  manifestSha256: string | null
+  /** Raw Ed25519 public key of the backups' signatures in hex; null: the operator gave no key. */
+  signatureKey: string | null
+}
+/** How the manifest was proved; null: it was not, and what it says may be anybody's. */
+export type Proof = 'signature' | 'hash' | null
+
 export const MANIFEST = 'manifest.json'
-
-async function hashOf(path: string): Promise<string> {
-  const hash = createHash('sha256')
-  await pipeline(createReadStream(path), hash)
-  return hash.digest('hex')
-}
-
-function* below(folder: string): Generator<string> {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) yield* below(path)
-    else yield path
-  }
-}
+export const MANIFEST_VERSION = 2
+const MANIFEST_BYTES_MAX = 256 * 1024 ** 2
+const SIGNATURE_BYTES_MAX = 4096
 
 /** Every file of a folder with its size and hash, in the order of their names. */
-export async function filesBelow(folder: string): Promise<Manifest['files']> {
-  const files: Manifest['files'] = []
-  for (const path of [...below(folder)].sort()) {
-    const name = relative(folder, path)
-    if (name !== MANIFEST) files.push({ path: name, bytes: statSync(path).size, sha256: await hashOf(path) })
+export async function filesBelow(folder: string): Promise<FileEntry[]> {
+  const files: FileEntry[] = []
+  for (const [path, { isFolder }] of [...listBelow(folder)].sort(([a], [b]) => (a < b ? -1 : 1))) {
+    if (!isFolder && path !== MANIFEST && path !== SIGNATURE) files.push({ path, ...await measureFile(join(folder, path)) })
   }
   return files
 }
 
-function sync(path: string): void {
-  const handle = openSync(path, 'r')
-  fsyncSync(handle)
-  closeSync(handle)
+/**
+ * Writes the manifest and, with a signing key, its signature.
+ * @param signingKey seed as `signingKeyOf` returns it; null: not signed
+ * @returns the manifest's SHA-256, in hex
+ */
+export function writeManifest(folder: string, manifest: Manifest, signingKey: string | null): string {
+  const bytes = Buffer.from(`${JSON.stringify(manifest, null, 1)}\n`)
+  const write = (name: string, content: Uint8Array | string): void =>
+    writeFileSync(join(folder, name), content, { mode: 0o600, flag: 'wx' })
+  write(MANIFEST, bytes)
+  if (signingKey !== null) write(SIGNATURE, `${JSON.stringify(signManifest(bytes, signingKey))}\n`)
+  return createHash('sha256').update(bytes).digest('hex')
 }
 
-/** Has everything of a folder on the disk, before the folder gets its own name. */
-export function syncBelow(folder: string): void {
-  const folders = new Set([folder])
-  for (const path of below(folder)) {
-    sync(path)
-    folders.add(join(path, '..'))
+/** @throws Error where the operator's hash or key does not fit the manifest */
+function prove(folder: string, bytes: Buffer, { manifestSha256, signatureKey }: Trust): Proof {
+  if (manifestSha256 !== null) {
+    const hash = createHash('sha256').update(bytes).digest()
+    if (!timingSafeEqual(hash, Buffer.from(manifestSha256, 'hex'))) {
+      throw new Error(`${join(folder, MANIFEST)} does not have the hash of --manifest-sha256: it was changed, or is of another backup`)
+    }
+    return 'hash'
   }
-  for (const each of folders) sync(each)
+  if (signatureKey === null) return null
+  if (!existsSync(join(folder, SIGNATURE))) {
+    throw new Error(`${folder} has no signature (${SIGNATURE}): it was removed, or the backup was made without a signing key. `
+      + 'Such a backup is restored only with --manifest-sha256, the hash that "custody backup" printed or that you noted when it was made')
+  }
+  try {
+    verifyManifest(bytes, readPlain(join(folder, SIGNATURE), SIGNATURE, SIGNATURE_BYTES_MAX).toString('utf8'), signatureKey)
+  } catch (error) {
+    throw new Error(`${folder} is not authentic: ${reasonOf(error)}`, { cause: error })
+  }
+  return 'signature'
 }
 
-export const writeManifest = (folder: string, manifest: Manifest): void =>
-  writeFileSync(join(folder, MANIFEST), `${JSON.stringify(manifest, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
-
-/** @throws Error with a sentence about what the folder is not */
-export function readManifest(folder: string): Manifest {
+/**
+ * Reads the manifest. With a key or a hash it is proved first, and then read.
+ * @throws Error with a sentence about what the folder is not
+ */
+export function readManifest(folder: string, trust: Trust): { manifest: Manifest; proof: Proof } {
   const path = join(folder, MANIFEST)
   if (!existsSync(path)) throw new Error(`${folder} is no backup: it has no ${MANIFEST}`)
+  const bytes = readPlain(path, MANIFEST, MANIFEST_BYTES_MAX)
+  const proof = prove(folder, bytes, trust)
   let value: unknown
   try {
-    value = JSON.parse(readFileSync(path, 'utf8'))
+    value = JSON.parse(bytes.toString('utf8'))
   } catch {
     throw new Error(`${path} is not JSON`)
   }
   const version = (value as { version?: unknown } | null)?.version
-  if (typeof version === 'number' && version > 1) {
+  if (typeof version === 'number' && version > MANIFEST_VERSION) {
     throw new Error(`${path} is of form ${version}, which a later version of this platform wrote`)
   }
   const parsed = manifestSchema.safeParse(value)
   if (!parsed.success) throw new Error(`${path} is not a manifest: ${z.prettifyError(parsed.error)}`)
-  for (const name of [...parsed.data.files.map((file) => file.path), ...parsed.data.folders]) {
-    if (name.startsWith('/') || name.split('/').includes('..')) throw new Error(`${path} names ${name}, which is outside the backup`)
-  }
-  return parsed.data
+  const wrong = wrongNames(parsed.data)
+  if (wrong.length > 0) throw new Error(`${path} lists what no backup holds: ${shown(wrong)}`)
+  return { manifest: parsed.data, proof }
 }
 
 const SHOWN_MAX = 10
+const shown = (wrong: readonly string[]): string =>
+  wrong.slice(0, SHOWN_MAX).join('; ') + (wrong.length > SHOWN_MAX ? `; and ${wrong.length - SHOWN_MAX} more` : '')
 
-/** Holds each file against its size and hash. @throws Error that names what is missing or was changed, all of it */
+/** @returns every folder that the manifest gives a reason for */
+function foldersOf({ files, folders }: Manifest): Set<string> {
+  const known = new Set<string>()
+  for (const path of [...files.map((file) => file.path), ...folders.map((name) => `database/${name}/`)]) {
+    for (let parent = dirname(`${path}.`); parent !== '.'; parent = dirname(parent)) known.add(parent)
+  }
+  return known
+}
+
+/**
+ * Compares each file with its size and hash, and the folder with the manifest: no entry more, no link, no special file.
+ * @throws Error that names what is missing, was changed or does not belong there, all of it
+ */
 export async function checkFiles(folder: string, manifest: Manifest): Promise<void> {
   const wrong: string[] = []
-  for (const { path, bytes, sha256 } of manifest.files) {
-    const found = statSync(join(folder, path), { throwIfNoEntry: false })
-    if (!found?.isFile()) wrong.push(`${path} is missing`)
-    else if (found.size !== bytes) wrong.push(`${path} has ${found.size} bytes, not ${bytes}`)
-    else if (await hashOf(join(folder, path)) !== sha256) wrong.push(`${path} was changed`)
+  const entries = listBelow(folder)
+  const [files, folders] = [new Set([MANIFEST, SIGNATURE, ...manifest.files.map(({ path }) => path)]), foldersOf(manifest)]
+  // First, because a folder that became a link makes every file below it appear missing.
+  for (const [path, { isFolder, reason }] of entries) {
+    const isKnown = isFolder ? folders.has(path) : files.has(path)
+    if (!isKnown) wrong.push(`${path} is not of the backup${reason === null ? '' : `, and ${reason}`}`)
   }
-  const known = new Set(manifest.files.map(({ path }) => path))
-  for (const path of below(folder)) {
-    const name = relative(folder, path)
-    if (name !== MANIFEST && !known.has(name)) wrong.push(`${name} is not of the backup`)
+  for (const file of manifest.files) {
+    const entry = entries.get(file.path)
+    if (!entry) wrong.push(`${file.path} is missing`)
+    else if (entry.isFolder || entry.reason !== null) wrong.push(`${file.path} ${entry.reason ?? 'is a folder'}`)
+    else {
+      const difference = await measureFile(join(folder, file.path)).then((found) => differenceOf(file, found), reasonOf)
+      if (difference !== null) wrong.push(`${file.path} ${difference}`)
+    }
   }
-  const more = wrong.length > SHOWN_MAX ? `; and ${wrong.length - SHOWN_MAX} more` : ''
-  if (wrong.length > 0) throw new Error(`${folder} is damaged: ${wrong.slice(0, SHOWN_MAX).join('; ')}${more}`)
+  if (wrong.length > 0) throw new Error(`${folder} is damaged: ${shown(wrong)}`)
 }
+
+/** Files of the database that are restored: all but settings, which the platform writes itself. */
+export const databaseFiles = ({ files }: Manifest): FileEntry[] =>
+  files.filter(({ path }) => path.startsWith('database/') && !isSetting(path))
+
+/** @returns the entry of a file that `wrongNames` requires */
+export const entryOf = ({ files }: Manifest, path: string): FileEntry => files.find((file) => file.path === path) as FileEntry

@@ -1,23 +1,31 @@
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createHash } from 'node:crypto'
+import { existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { reasonOf } from '@custody/chains/reason'
 import { identityFolder, signersFolder, withNodes } from '../app/local.ts'
-import { embeddedVersion } from '../database/embedded.ts'
+import { assertPlainFolder, embeddedVersion } from '../database/embedded.ts'
 import { assertRestored, RESTORING } from '../home.ts'
 import type { NodePeer } from '../signing/nodes.ts'
 import { checkExternalEmpty, placeEmbedded, placeExternal, type Recovery } from './database.ts'
-import { checkFiles, readManifest, type Manifest } from './manifest.ts'
+import { copyVerified, differenceOf, readPlain } from './folder.ts'
+import { checkFiles, entryOf, readManifest, type Manifest, type Proof, type Trust } from './manifest.ts'
 import { open, sealedSchema } from './sealed.ts'
+import { signatureKeyOf, signingKeyOf } from './signature.ts'
 import type { AskNode } from './take.ts'
 
 const SETUP = fileURLToPath(new URL('../../../signer/src/setup.ts', import.meta.url))
 const MIGRATIONS = new URL('../database/migrations/', import.meta.url)
+const SEALED_BYTES_MAX = 16 * 1024 ** 2
 
+const portsSchema = z.strictObject({ signers: z.array(z.int().min(1).max(65_535)).length(3), devnet: z.int().min(1).max(65_535) })
+/** Names are of this list alone: they become files outside the database. */
 const secretsSchema = z.strictObject({
-  secrets_key: z.string().nullable(), identity: z.record(z.string(), z.string()), ports: z.string().nullable(),
+  secrets_key: z.string().nullable(),
+  identity: z.strictObject({ 'tls.key': z.string(), 'tls.crt': z.string(), 'peers.json': z.string() }).partial(),
+  ports: z.string().nullable(),
 })
 type Secrets = z.infer<typeof secretsSchema>
 
@@ -29,18 +37,26 @@ export interface Restore extends Recovery {
   secretsKey: string | null
   /** Secret half of the platform's recovery key, in hex; null: secrets are not restored. */
   recoverySecret: string | null
+  /** What proves the manifest. Without a hash and a key it is the key of `recoverySecret`. */
+  trust: Trust
   /** Files with the recovery secrets of nodes whose homes are restored here too, by node: `local` only. */
   nodeSecrets: ReadonlyMap<number, string>
   askNode: AskNode
   tell: (line: string) => void
 }
 
+/** @returns the trust with the signature key of the recovery secret, where the operator gave neither a hash nor a key */
+export const trustOf = (trust: Trust, recoverySecret: string | null): Trust => (
+  trust.manifestSha256 !== null || trust.signatureKey !== null || recoverySecret === null ? trust
+    : { manifestSha256: null, signatureKey: signatureKeyOf(signingKeyOf(recoverySecret)) }
+)
+
 /**
- * Holds a backup against its manifest and this version.
+ * Compares a backup with its manifest and this version, and proves the manifest as far as `trust` allows.
  * @throws Error with what is wrong, before anything is written anywhere
  */
-export async function verifyBackup(from: string): Promise<Manifest> {
-  const manifest = readManifest(from)
+export async function verifyBackup(from: string, trust: Trust): Promise<{ manifest: Manifest; proof: Proof }> {
+  const { manifest, proof } = readManifest(from, trust)
   await checkFiles(from, manifest)
   const known = new Set(readdirSync(MIGRATIONS))
   const later = manifest.database.migrations.filter((name) => !known.has(name))
@@ -48,38 +64,63 @@ export async function verifyBackup(from: string): Promise<Manifest> {
     const version = `another version of this platform (${manifest.platform_version})`
     throw new Error(`${from} was made by ${version}, which knows ${later.join(', ')}: restore it with that one`)
   }
-  return manifest
+  return { manifest, proof }
 }
 
-function secretsOf({ from, recoverySecret }: Restore, manifest: Manifest): Secrets | null {
+/** Opens the sealed secrets in memory, and checks them before anything is written. @throws Error */
+function secretsOf({ from, recoverySecret, secretsKey }: Restore, manifest: Manifest): Secrets | null {
   if (recoverySecret === null) return null
   if (!manifest.secrets) throw new Error(`${from} holds no secrets: restore it with --without-secrets`)
-  const sealed = sealedSchema.parse(JSON.parse(readFileSync(join(from, 'secrets.sealed'), 'utf8')))
-  return secretsSchema.parse(JSON.parse(open(sealed, recoverySecret)))
+  const name = 'secrets.sealed'
+  const bytes = readPlain(join(from, name), name, SEALED_BYTES_MAX)
+  const found = { bytes: bytes.length, sha256: createHash('sha256').update(bytes).digest('hex') }
+  const difference = differenceOf(entryOf(manifest, name), found)
+  if (difference !== null) throw new Error(`${name} ${difference}`)
+  const text = open(sealedSchema.parse(JSON.parse(bytes.toString('utf8'))), recoverySecret)
+  const parsed = secretsSchema.safeParse(JSON.parse(text))
+  // Its values are secret: only their names are shown.
+  if (!parsed.success) {
+    throw new Error(`${name} holds other fields than a backup has: ${parsed.error.issues.map(({ path }) => path.join('.')).join(', ')}`)
+  }
+  const secrets = parsed.data
+  if (secrets.ports !== null) portsSchema.parse(JSON.parse(secrets.ports))
+  if (secrets.secrets_key !== null && secretsKey !== null && secrets.secrets_key !== secretsKey) {
+    throw new Error('CUSTODY_SECRETS_KEY is another key than that of the backup')
+  }
+  return secrets
 }
 
 const write = (path: string, text: string | Uint8Array): void => writeFileSync(path, text, { mode: 0o600, flag: 'wx' })
 
-function placeSecrets(home: string, { secrets_key, identity, ports }: Secrets, secretsKey: string | null): void {
-  // One that is given by the environment is not written beside the database.
-  if (secrets_key !== null && secretsKey === null) write(join(home, 'secrets.key'), Buffer.from(secrets_key, 'base64'))
-  if (secrets_key !== null && secretsKey !== null && secrets_key !== secretsKey) {
-    throw new Error('CUSTODY_SECRETS_KEY is another key than that of the backup')
+/** @param written receives the name of each file, so that a failure later can remove those that are outside the home */
+function placeSecrets({ home, secretsKey }: Restore, { secrets_key, identity, ports }: Secrets, written: string[]): void {
+  const place = (path: string, content: string | Uint8Array): void => {
+    write(path, content)
+    written.push(path)
   }
+  // A key that the environment gives is not written beside the database.
+  if (secrets_key !== null && secretsKey === null) place(join(home, 'secrets.key'), Buffer.from(secrets_key, 'base64'))
   const folder = identityFolder(home)
   mkdirSync(folder, { recursive: true, mode: 0o700 })
-  for (const [name, text] of Object.entries(identity)) write(join(folder, name), text)
-  if (ports !== null) write(join(home, 'ports.json'), ports)
+  for (const [name, text] of Object.entries(identity)) place(join(folder, name), text)
+  if (ports !== null) place(join(home, 'ports.json'), ports)
 }
 
 /** The three homes of `local`, from the nodes' own backups; then each takes what its peers recorded, which is nothing. */
-async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore): Promise<void> {
+async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore, manifest: Manifest): Promise<void> {
   const file = join(identityFolder(home), 'peers.json')
   const listed = JSON.parse(readFileSync(file, 'utf8')) as { nodes: NodePeer[] }
+  const copies = join(home, 'node-backups')
+  mkdirSync(copies, { mode: 0o700 })
+  const copyOf = (node: number): string => join(copies, `node-${node}.json`)
+  for (const { node } of listed.nodes) {
+    if (!nodeSecrets.has(node)) throw new Error(`peers.json names node ${node}, which --node-secrets does not`)
+    await copyVerified(from, entryOf(manifest, `nodes/node-${node}.json`), copyOf(node))
+  }
   for (const signer of listed.nodes) {
     const nodeHome = join(signersFolder(home), `node-${signer.node}`)
     const made = spawnSync(process.execPath, [
-      SETUP, '--home', nodeHome, '--restore', join(from, 'nodes', `node-${signer.node}.json`),
+      SETUP, '--home', nodeHome, '--restore', copyOf(signer.node),
       '--recovery-secret-file', nodeSecrets.get(signer.node) as string,
     ], { encoding: 'utf8' })
     if (made.status !== 0) throw new Error(`node ${signer.node}: ${(made.stderr || made.stdout).trim().slice(-800)}`)
@@ -88,7 +129,7 @@ async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore): 
   }
   writeFileSync(file, `${JSON.stringify(listed, null, 2)}\n`, { mode: 0o600 })
   const named = ({ node }: NodePeer) => ({
-    file: join(from, 'nodes', `node-${node}.json`), recovery_secret_file: nodeSecrets.get(node),
+    file: copyOf(node), recovery_secret_file: nodeSecrets.get(node),
   })
   await withNodes(home, async () => {
     // Each must have read its backup before a peer can be told what that says; what fails here fails again below, and is told.
@@ -98,11 +139,26 @@ async function placeNodes({ home, from, nodeSecrets, askNode, tell }: Restore): 
       tell(`node ${signer.node}: ${answer.keys} keys`)
     }
   })
+  rmSync(copies, { recursive: true })
 }
 
-function checkTarget({ home, databaseUrl, from, nodeSecrets, network, wal }: Restore, manifest: Manifest): void {
+/** The home, and the identity folder where CUSTODY_SIGNERS names one: no link, and nothing that would be written over. @throws Error */
+function checkPlaces({ home, recoverySecret }: Restore): void {
   assertRestored(home)
+  const isLink = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() === true
+  if (isLink(home)) throw new Error(`${home} is a symbolic link: set CUSTODY_HOME to the folder itself`)
   if (existsSync(home) && readdirSync(home).length > 0) throw new Error(`${home} is not empty: nothing is restored over what is there`)
+  if (recoverySecret === null) return
+  const folder = identityFolder(home)
+  if (isLink(folder)) throw new Error(`${folder} is a symbolic link: set CUSTODY_SIGNERS to the folder itself`)
+  for (const name of Object.keys(secretsSchema.shape.identity.shape)) {
+    if (lstatSync(join(folder, name), { throwIfNoEntry: false })) {
+      throw new Error(`${join(folder, name)} exists already: nothing is restored over what is there`)
+    }
+  }
+}
+
+function checkTarget({ databaseUrl, from, nodeSecrets, network, wal, archive }: Restore, manifest: Manifest): void {
   if (manifest.network !== network) throw new Error(`${from} is of CUSTODY_NETWORK=${manifest.network}, and ${network} is set here`)
   const { form, postgres } = manifest.database
   if (form === 'dump' && databaseUrl === null) throw new Error(`${from} is of a database of your own: set DATABASE_URL to an empty one`)
@@ -114,6 +170,8 @@ function checkTarget({ home, databaseUrl, from, nodeSecrets, network, wal }: Res
   if (wal !== null && form === 'dump') {
     throw new Error('--wal: a dump has no log; your own PostgreSQL restores to a point in time by itself')
   }
+  if (wal !== null) assertPlainFolder(wal, '--wal')
+  if (archive !== null) assertPlainFolder(archive, 'CUSTODY_WAL_ARCHIVE')
   if (wal !== null && !existsSync(wal)) throw new Error(`--wal: there is no folder ${wal}`)
   if (nodeSecrets.size === 0) return
   if (network !== 'local') throw new Error('--node-secrets is for local: each node is restored by its operator, on its own host')
@@ -123,33 +181,50 @@ function checkTarget({ home, databaseUrl, from, nodeSecrets, network, wal }: Res
 
 /**
  * Restores a backup on an empty home. Everything is checked first; what was written is removed where something fails later, so that
- * it can be tried again. The database comes last: one that is full never stands beside nodes that know nothing of it.
+ * it can be tried again. An embedded database runs its recovery before any key is unsealed into the home, because its server is a
+ * process of this user. The operator's own server has no access to the home, and its database comes last, in one transaction: a full
+ * one never stands beside nodes that could not be restored.
  * @throws Error
  */
 export async function restoreBackup(restore: Restore): Promise<Manifest> {
-  const { home, from, databaseUrl, secretsKey, tell } = restore
-  const manifest = await verifyBackup(from)
-  tell(`${from}: ${manifest.files.length} files are as the manifest says, made ${manifest.made_at}`)
+  const { home, from, databaseUrl, recoverySecret, nodeSecrets, wal, tell } = restore
+  const trust = trustOf(restore.trust, recoverySecret)
+  if (trust.manifestSha256 === null && trust.signatureKey === null) {
+    throw new Error('--recovery-secret, --recovery-key or --manifest-sha256 is needed: '
+      + 'a backup is restored only where it is proved authentic')
+  }
+  const { manifest, proof } = await verifyBackup(from, trust)
+  const proved = proof === 'hash' ? 'the manifest has the hash that was given' : 'the manifest is signed by the recovery key'
+  tell(`${from}: ${proved}, and ${manifest.files.length} files are as it says, made ${manifest.made_at}`)
+  checkPlaces(restore)
   checkTarget(restore, manifest)
   if (databaseUrl !== null) await checkExternalEmpty(databaseUrl)
   const secrets = secretsOf(restore, manifest)
-  if (restore.nodeSecrets.size > 0 && secrets === null) throw new Error('--node-secrets needs the secrets of the platform too')
+  if (nodeSecrets.size > 0 && secrets === null) throw new Error('--node-secrets needs the secrets of the platform too')
+  if (wal !== null) tell(`WARNING: the archived log in ${wal} is not signed: restore it only where nobody else can write to that folder`)
   mkdirSync(home, { recursive: true, mode: 0o700 })
   const unfinished = join(home, RESTORING)
   write(unfinished, '')
-  try {
+  const written: string[] = []
+  const placeKeys = async (): Promise<void> => {
     if (secrets) {
-      placeSecrets(home, secrets, secretsKey)
+      placeSecrets(restore, secrets, written)
       tell('secrets: restored')
     }
-    if (restore.nodeSecrets.size > 0) await placeNodes(restore)
-    // In one transaction where the database is the operator's own: what failed before has left nothing in it.
-    if (databaseUrl === null) await placeEmbedded(home, join(from, 'database'), manifest.folders, restore)
-    else placeExternal(databaseUrl, join(from, 'database'))
+    if (nodeSecrets.size > 0) await placeNodes(restore, manifest)
+  }
+  const placeDatabase = async (): Promise<void> => {
+    if (databaseUrl === null) await placeEmbedded(home, from, manifest, restore)
+    // In one transaction: what failed before has left nothing in it.
+    else await placeExternal(home, databaseUrl, from, manifest)
     tell('database: restored')
+  }
+  try {
+    for (const step of databaseUrl === null ? [placeDatabase, placeKeys] : [placeKeys, placeDatabase]) await step()
     rmSync(unfinished)
     return manifest
   } catch (error) {
+    for (const path of written) rmSync(path, { force: true })
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true })
     const places = databaseUrl === null ? home : `${home} and in the database`
     const again = 'put that right, and run the same command again'

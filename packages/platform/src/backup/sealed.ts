@@ -33,6 +33,9 @@ export function makeRecoveryPair(): { secret: string; public: string } {
   return { secret: Buffer.from(privateKey.export({ format: 'jwk' }).d as string, 'base64url').toString('hex'), public: rawOf(privateKey) }
 }
 
+/** @param secret in hex. @returns the public half, in hex */
+export const recoveryPublicOf = (secret: string): string => rawOf(secretKey(secret))
+
 /**
  * Half of a pair as a file holds it: 64 hex digits, or JSON that names it, as the local setup of the nodes writes.
  * @throws Error that names the option

@@ -5,7 +5,9 @@ import packageFile from '../../package.json' with { type: 'json' }
 import { identityFolder } from '../app/local.ts'
 import type { NodePeer } from '../signing/nodes.ts'
 import { takeEmbedded, takeExternal } from './database.ts'
-import { filesBelow, MANIFEST, syncBelow, writeManifest, type Manifest } from './manifest.ts'
+import { syncBelow } from './folder.ts'
+import { filesBelow, MANIFEST, MANIFEST_VERSION, writeManifest, type Manifest } from './manifest.ts'
+import { wrongNames } from './names.ts'
 import { seal } from './sealed.ts'
 
 /** What the operator's entrance of a node is asked. */
@@ -21,6 +23,8 @@ export interface Backup {
   secretsKey: string | null
   /** Public half of the platform's recovery key, in hex; null: secrets are left out. */
   recoveryKey: string | null
+  /** Seed that signs the manifest, in hex; null: the manifest is not signed, and its hash is the only proof. */
+  signingKey: string | null
   withNodes: boolean
   askNode: AskNode
   /** A line for each part. */
@@ -76,8 +80,8 @@ async function takeNodes({ home, withNodes, askNode, tell }: Backup, to: string)
  * disk. Nodes come after the database, so that they never know less than it does.
  * @throws Error where a part is missing; nothing is left then
  */
-export async function takeBackup(backup: Backup): Promise<{ manifest: Manifest; bytes: number }> {
-  const { home, out, network, databaseUrl, walArchive, recoveryKey, tell, clock } = backup
+export async function takeBackup(backup: Backup): Promise<{ manifest: Manifest; manifestSha256: string; bytes: number }> {
+  const { home, out, network, databaseUrl, walArchive, recoveryKey, signingKey, tell, clock } = backup
   const draft = `${out}.partial`
   if (existsSync(out)) throw new Error(`${out} exists already; name another folder`)
   if (!existsSync(home)) throw new Error(`there is no home ${home}`)
@@ -102,15 +106,22 @@ export async function takeBackup(backup: Backup): Promise<{ manifest: Manifest; 
     const nodes = await takeNodes(backup, draft)
     const files = await filesBelow(draft)
     const manifest: Manifest = {
-      version: 1, made_at: at.toISOString(), platform_version: packageFile.version, network, database, secrets: recoveryKey !== null, nodes,
-      folders, files,
+      version: MANIFEST_VERSION, made_at: at.toISOString(), platform_version: packageFile.version, network, database,
+      secrets: recoveryKey !== null, nodes, folders, files,
     }
-    writeManifest(draft, manifest)
+    const wrong = wrongNames(manifest)
+    if (wrong.length > 0) throw new Error(`${home} holds files that no backup holds; move them away: ${wrong.slice(0, 10).join('; ')}`)
+    const manifestSha256 = writeManifest(draft, manifest, signingKey)
     syncBelow(draft)
     renameSync(draft, out)
     const bytes = files.reduce((sum, file) => sum + file.bytes, 0)
-    tell(`${MANIFEST}: ${files.length} files, ${mebibytes(bytes)}`)
-    return { manifest, bytes }
+    tell(`${MANIFEST}: ${files.length} files, ${mebibytes(bytes)}, ${signingKey === null ? 'not signed' : 'signed'}`)
+    if (signingKey === null) {
+      tell('WARNING: the manifest is not signed. Keep its hash where a writer to the backups cannot change it: '
+        + `without it the backup is not restored. npx custody backup-key makes a signing key`)
+    }
+    tell(`${MANIFEST} SHA-256: ${manifestSha256}`)
+    return { manifest, manifestSha256, bytes }
   } catch (error) {
     rmSync(draft, { recursive: true, force: true })
     throw error

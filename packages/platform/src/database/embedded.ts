@@ -122,12 +122,14 @@ function disownLock(data: string): void {
 /** No more than this much time is lost with a disk. */
 const ARCHIVE_EVERY_S = 60
 
-/**
- * A file is whole or not there; one that is there already is the same one, after a crash. The folder is made.
- * @throws Error where the shell would read its name as more than a name
- */
+/** @throws Error where the shell or PostgreSQL would read the name of a folder as more than a name */
+export function assertPlainFolder(folder: string, setting: string): void {
+  if (/['"\\\r\n]/.test(folder)) throw new Error(`${setting}: the name must not hold quotes, backslashes or line breaks`)
+}
+
+/** A file is whole or not there; one that is there already is the same one, after a crash. The folder is made. @throws Error */
 function archiveSettings(folder: string): string[] {
-  if (/['\\\n]/.test(folder)) throw new Error('CUSTODY_WAL_ARCHIVE: the name must not hold quotes or backslashes')
+  assertPlainFolder(folder, 'CUSTODY_WAL_ARCHIVE')
   mkdirSync(folder, { recursive: true, mode: 0o700 })
   const to = `'${folder.replaceAll('%', '%%')}'/%f`
   const command = `if [ -f ${to} ]; then cmp -s "%p" ${to}; `

@@ -6,8 +6,8 @@ import { hashOfToken, newToken } from './token.ts'
 
 /** A link is good for so long. */
 const LIFE_MS = 7 * 86_400_000
-/** One that takes a person's factors away, and sets others. */
-const RESET_LIFE_MS = 3_600_000
+/** Life of a link that replaces a person's factors, and of the first owner's, which no owner can withdraw. */
+const SHORT_LIFE_MS = 3_600_000
 
 export interface Invitation {
   id: string; workspace_id: string | null; workspace: string | null; role: Role; email: string | null; person_id: string | null
@@ -28,7 +28,7 @@ export async function invite(
   const id = environment.uuid()
   const token = newToken(environment)
   const now = tx.now()
-  const expiresAt = new Date(now.getTime() + (person === null ? LIFE_MS : RESET_LIFE_MS))
+  const expiresAt = new Date(now.getTime() + (person !== null || workspaceId === null ? SHORT_LIFE_MS : LIFE_MS))
   await tx.query(
     `insert into invitations (id, token_hash, workspace_id, role, email, person_id, invited_by, created_at, expires_at)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
@@ -90,11 +90,11 @@ export const hasOwner = async (tx: Queryable): Promise<boolean> => (
   await tx.one(`select 1 from memberships where role = 'owner' limit 1`) !== undefined
 )
 
-/** While no workspace has an owner: a new link for the first one, in place of those before. Null: there is an owner. */
-export async function firstOwnerToken(services: Services): Promise<string | null> {
+/** While no workspace has an owner: a new invitation for the first one, in place of those before. Null: there is an owner. */
+export async function firstOwnerInvitation(services: Services): Promise<{ token: string; expiresAt: Date } | null> {
   return services.database.transaction(async (tx) => {
     if (await hasOwner(tx)) return null
     await withdrawFirst(tx)
-    return (await invite(services, tx, { workspaceId: null, role: 'owner', email: null, person: null, by: null })).token
+    return invite(services, tx, { workspaceId: null, role: 'owner', email: null, person: null, by: null })
   })
 }

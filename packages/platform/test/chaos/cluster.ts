@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto'
-import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { spawnSync, type ChildProcess } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { DIES_WITH_US, Hosts, whyNoHosts, type Host } from '../network-hosts.ts'
 import { openDatabase } from '../../src/database/pool.ts'
@@ -12,7 +13,7 @@ import { openDatabase } from '../../src/database/pool.ts'
  */
 
 const FILES = new URL('../../../../deploy/patroni/', import.meta.url)
-const PROGRAMS = { patroni: 'patroni', etcd: 'etcd-server', haproxy: 'haproxy', nft: 'nftables', curl: 'curl', pg_ctl: 'postgresql' }
+const PROGRAMS = { patroni: 'patroni', etcd: 'etcd-server', haproxy: 'haproxy', nft: 'nftables', curl: 'curl', openssl: 'openssl', pg_ctl: 'postgresql', idna: 'python3-idna' }
 /** PostgreSQL refuses root. */
 const AS_NOBODY = ['unshare', '--user', '--map-user=65534', '--map-group=65534']
 const START_MS = 120_000
@@ -20,7 +21,9 @@ const START_MS = 120_000
 const LAG_MAX = 1024 ** 2
 
 const binaries = (): string | null => globSync('/usr/lib/postgresql/*/bin/pg_ctl').sort().at(-1)?.replace(/\/pg_ctl$/, '') ?? null
+/** Debian's urllib3 needs idna for TLS and only recommends it. */
 const isThere = (program: string): boolean => program === 'pg_ctl' ? binaries() !== null
+  : program === 'idna' ? existsSync('/usr/lib/python3/dist-packages/idna')
   : ['/usr/local/sbin', '/usr/local/bin', '/usr/sbin', '/usr/bin', '/sbin', '/bin'].some((folder) => existsSync(join(folder, program)))
 
 /** Why there can be none here; null: there can. */
@@ -42,10 +45,15 @@ export class Cluster {
   readonly #proxy: Host
   readonly #patroni = new Map<Host, ChildProcess>()
   readonly #socket: string
-  readonly #password = randomBytes(12).toString('hex')
+  readonly #folder: string
+  readonly #passwords = {
+    restapi: randomBytes(12).toString('hex'), superuser: randomBytes(12).toString('hex'), replication: randomBytes(12).toString('hex'),
+    custody: randomBytes(12).toString('hex'),
+  }
 
   /** @param folder in which each host has its own */
   constructor(folder: string) {
+    this.#folder = folder
     this.#hosts = new Hosts(folder)
     this.#members = ['pg1', 'pg2', 'pg3'].map((name) => this.#hosts.add(name))
     this.#proxy = this.#hosts.add('proxy')
@@ -55,21 +63,43 @@ export class Cluster {
   /** For the platform. */
   get url(): string { return this.#urlOf('custody', 'custody') }
 
-  #urlOf(user: string, database: string): string {
-    return `postgresql://${user}:${this.#password}@/${database}?host=${encodeURIComponent(this.#socket)}`
+  /** The hosts of the database, and that of the platform, from which nothing may be changed. */
+  get members(): readonly Host[] { return this.#members }
+  get proxy(): Host { return this.#proxy }
+  /** Of Patroni's API. */
+  get restapiPassword(): string { return this.#passwords.restapi }
+
+  #urlOf(user: 'custody' | 'postgres', database: string): string {
+    const password = user === 'custody' ? this.#passwords.custody : this.#passwords.superuser
+    return `postgresql://${user}:${password}@/${database}?host=${encodeURIComponent(this.#socket)}`
   }
 
   #write(host: Host, name: string, replaced: Record<string, string>): string {
     const addresses = Object.fromEntries(this.#members.map(({ address }, at) => [`ADDRESS${at + 1}`, address]))
     let text = readFileSync(new URL(name, FILES), 'utf8').replaceAll(/^ *#.*$/gm, '')
-    const all = { ...addresses, ADDRESS: host.address, NAME: host.name, PASSWORD: this.#password, NETWORK: `${host.address}/24`, ...replaced }
+    const all = { ...addresses, ADDRESS: host.address, NAME: host.name, NETWORK: `${host.address}/24`, '/etc/custody/tls': host.path('tls'), ...replaced }
     // The longer names first: ADDRESS is in ADDRESS1.
     for (const [from, to] of Object.entries(all).sort(([a], [b]) => b.length - a.length)) text = text.replaceAll(from, to)
     writeFileSync(host.path(name), text, { mode: 0o600 })
     return host.path(name)
   }
 
+  #makeCertificates(): void {
+    const authority = join(this.#folder, 'authority')
+    const hosts = this.#members.map(({ name, address }) => `${name}=${address}`)
+    const made = spawnSync('sh', [fileURLToPath(new URL('certificates.sh', FILES)), authority, ...hosts], { encoding: 'utf8' })
+    if (made.status !== 0) throw new Error(`certificates.sh: ${made.stderr}`)
+    for (const host of [...this.#members, this.#proxy]) {
+      mkdirSync(host.path('tls'), { recursive: true })
+      copyFileSync(join(authority, 'ca.crt'), host.path('tls', 'ca.crt'))
+      // The host of the platform has the authority's certificate alone.
+      if (host === this.#proxy) continue
+      for (const kind of ['key', 'crt']) copyFileSync(join(authority, `${host.name}.${kind}`), host.path('tls', `host.${kind}`))
+    }
+  }
+
   async start(): Promise<void> {
+    this.#makeCertificates()
     await Promise.all(this.#members.map((host) => this.#startEtcd(host)))
     await Promise.all(this.#members.map((host) => this.#startPatroni(host)))
     mkdirSync(this.#socket, { recursive: true })
@@ -80,7 +110,7 @@ export class Cluster {
     try {
       for (const deadline = Date.now() + 30_000; ;) {
         try {
-          await admin.query(`create role custody login password '${this.#password}'`)
+          await admin.query(`create role custody login password '${this.#passwords.custody}'`)
           break
         } catch (error) {
           if (Date.now() > deadline) throw error
@@ -98,17 +128,23 @@ export class Cluster {
     await host.start('etcd', ['--config-file', file], /ready to serve client requests|serving insecure client requests/)
   }
 
+  #environment(): Record<string, string> {
+    const { restapi, superuser, replication } = this.#passwords
+    return { PATRONI_RESTAPI_PASSWORD: restapi, PATRONI_SUPERUSER_PASSWORD: superuser, PATRONI_REPLICATION_PASSWORD: replication }
+  }
+
   async #startPatroni(host: Host): Promise<void> {
     const file = this.#write(host, 'patroni.yml', {
       '/var/lib/postgresql/custody.pgpass': host.path('pgpass'), '/var/lib/postgresql/custody': host.path('data'),
       '/usr/lib/postgresql/15/bin': binaries() as string,
     })
     const [unshare, ...as] = AS_NOBODY as [string, ...string[]]
-    this.#patroni.set(host, await host.start(unshare, [...as, ...DIES_WITH_US, 'patroni', file], /INFO/))
+    this.#patroni.set(host, await host.start(unshare, [...as, ...DIES_WITH_US, 'patroni', file], /INFO/, this.#environment()))
   }
 
   async #asked(host: Host, path: string): Promise<{ status: number; body: string }> {
-    const { stdout } = await this.#proxy.run('curl', ['-s', '-m', '2', '-w', '\n%{http_code}', `http://${host.address}:8008${path}`])
+    const words = ['-s', '-m', '2', '--cacert', this.#proxy.path('tls', 'ca.crt'), '-w', '\n%{http_code}']
+    const { stdout } = await this.#proxy.run('curl', [...words, `https://${host.address}:8008${path}`])
       .catch(() => ({ stdout: '\n0' }))
     const end = stdout.lastIndexOf('\n')
     return { status: Number(stdout.slice(end + 1)), body: stdout.slice(0, end) }

@@ -1,12 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { makeRecoveryPair, readRecoveryHalf } from '../../backup/sealed.ts'
-import { restoreBackup, verifyBackup } from '../../backup/restore.ts'
+import { makeRecoveryFiles, readSignatureKey, readSigningKey } from '../../backup/key-files.ts'
+import type { Manifest, Trust } from '../../backup/manifest.ts'
+import { restoreBackup, trustOf, verifyBackup } from '../../backup/restore.ts'
+import { readRecoveryHalf } from '../../backup/sealed.ts'
 import { takeBackup } from '../../backup/take.ts'
 import { readVariable } from '../../settings/settings.ts'
 import { OperatorError } from '../command.ts'
 import { callSigner } from '../connect.ts'
-import { need, type Run, type Values } from './typed.ts'
+import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** Progress goes beside the answer, which may be JSON. */
 const tell = (line: string): void => { process.stderr.write(`${line}\n`) }
@@ -23,26 +25,73 @@ function recovery(values: Values, half: 'secret' | 'public', option: string): st
   return readRecoveryHalf(resolve(values[option]), half, option)
 }
 
+const optional = (values: Values, option: string): string | null => (typeof values[option] === 'string' ? resolve(values[option]) : null)
+
 export const recoveryKey: Run = ({ values }) => {
   const file = resolve(need(values, 'out'))
-  for (const path of [file, `${file}.pub`]) if (existsSync(path)) throw new OperatorError(`${path} exists already; name another file`)
-  const pair = makeRecoveryPair()
-  writeFileSync(file, `${pair.secret}\n`, { mode: 0o600, flag: 'wx' })
-  writeFileSync(`${file}.pub`, `${pair.public}\n`, { mode: 0o644, flag: 'wx' })
+  const from = optional(values, 'from')
+  const existing = from === null ? null : readRecoveryHalf(from, 'secret', 'from')
+  const paths = { secret: file, public: `${file}.pub`, signing: `${file}.sign` }
+  for (const [name, path] of Object.entries(paths)) {
+    if (existing !== null && name === 'secret') continue
+    if (existsSync(path)) throw new OperatorError(`${path} exists already; name another file`)
+  }
+  const made = makeRecoveryFiles(existing)
+  if (existing === null) writeFileSync(paths.secret, made.secret, { mode: 0o600, flag: 'wx' })
+  writeFileSync(paths.public, made.public, { mode: 0o644, flag: 'wx' })
+  writeFileSync(paths.signing, made.signing, { mode: 0o600, flag: 'wx' })
+  const secret = from ?? paths.secret
   return {
-    result: { secret: file, public: `${file}.pub` },
-    text: `recovery secret: ${file} (take it offline, in other hands than the backups)\nrecovery key:    ${file}.pub`,
+    result: { ...paths, secret },
+    text: [
+      `recovery secret: ${secret} (take it offline, in other hands than the backups)`, `recovery key:    ${paths.public}`,
+      `signing key:     ${paths.signing} (secret: it stays with the platform, where no writer to the backups reads it)`,
+    ].join('\n'),
   }
 }
 
 export const backup: Run = async ({ home, values }) => {
   const out = resolve(need(values, 'out'))
-  const { manifest, bytes } = await takeBackup({
+  const { manifest, manifestSha256, bytes } = await takeBackup({
     ...surroundings(), home, out, walArchive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
-    recoveryKey: recovery(values, 'public', 'recovery-key'), withNodes: values['without-nodes'] !== true, clock: () => new Date(),
+    recoveryKey: recovery(values, 'public', 'recovery-key'),
+    signingKey: readSigningKey(optional(values, 'signing-key'), optional(values, 'recovery-key')),
+    withNodes: values['without-nodes'] !== true, clock: () => new Date(),
   })
   const { files, folders: _, ...told } = manifest
-  return { result: { out, ...told, files: files.length, bytes }, text: `backup: ${out}` }
+  return {
+    result: { out, ...told, files: files.length, bytes, manifest_sha256: manifestSha256 },
+    text: `backup: ${out}\nmanifest SHA-256: ${manifestSha256}`,
+  }
+}
+
+/** What the operator gives to prove a backup: the public half of the recovery key, or the manifest's hash. */
+function trustIn(values: Values): Trust {
+  const hash = typeof values['manifest-sha256'] === 'string' ? values['manifest-sha256'].toLowerCase() : null
+  if (hash !== null && !/^[0-9a-f]{64}$/.test(hash)) {
+    throw new OperatorError('--manifest-sha256: must be 64 hex digits, as "backup" printed it')
+  }
+  const file = optional(values, 'recovery-key')
+  return { manifestSha256: hash, signatureKey: file === null ? null : readSignatureKey(file, 'recovery-key') }
+}
+
+/** Exit code of `restore --verify` for a backup that is undamaged, but was not proved to be the platform's own. */
+const UNPROVED = 2
+
+async function verify(from: string, values: Values): Promise<Outcome> {
+  const secret = optional(values, 'recovery-secret')
+  const trust = trustOf(trustIn(values), secret === null ? null : readRecoveryHalf(secret, 'secret', 'recovery-secret'))
+  const { manifest, proof } = await verifyBackup(from, trust)
+  const { files, folders: _, ...told }: Manifest = manifest
+  const what = `${files.length} files, made ${told.made_at}`
+  const text = proof === null
+    ? `${from}: undamaged, but not proved authentic: ${what}. Whoever can write to the folder can have changed it. `
+      + 'Give --recovery-key, --recovery-secret or --manifest-sha256 to prove it'
+    : `${from}: authentic, ${proof === 'hash' ? 'the manifest has the given hash' : 'signed by the recovery key'}; undamaged, ${what}`
+  return {
+    result: { ok: true, authentic: proof !== null, proof: proof ?? 'none', ...told, files: files.length }, text,
+    exitCode: proof === null ? UNPROVED : 0,
+  }
 }
 
 const NODE_SECRET = /^([123])=(.+)$/
@@ -60,10 +109,7 @@ function nodeSecretsOf(values: Values): Map<number, string> {
 
 export const restore: Run = async ({ home, values }) => {
   const from = resolve(need(values, 'in'))
-  if (values['verify'] === true) {
-    const { files, folders: _, ...told } = await verifyBackup(from)
-    return { result: { ok: true, ...told, files: files.length }, text: `${from}: whole, ${files.length} files, made ${told.made_at}` }
-  }
+  if (values['verify'] === true) return verify(from, values)
   const until = typeof values['until'] === 'string' ? values['until'] : null
   const wal = typeof values['wal'] === 'string' ? resolve(values['wal']) : null
   if (until !== null && wal === null) throw new OperatorError('--until needs --wal: the archived log')
@@ -72,8 +118,8 @@ export const restore: Run = async ({ home, values }) => {
   }
   const nodeSecrets = nodeSecretsOf(values)
   const { files, folders: _, ...told } = await restoreBackup({
-    ...surroundings(), home, from, recoverySecret: recovery(values, 'secret', 'recovery-secret'), nodeSecrets, wal, until,
-    archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
+    ...surroundings(), home, from, recoverySecret: recovery(values, 'secret', 'recovery-secret'), trust: trustIn(values),
+    nodeSecrets, wal, until, archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
   })
   const next = [
     ...(nodeSecrets.size > 0 ? [] : [

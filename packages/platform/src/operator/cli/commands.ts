@@ -315,18 +315,25 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'backup', summary: 'database, secrets and the nodes of this machine, in a new folder with a manifest',
     options: {
       '!out DIR': 'the folder; never overwrites', 'recovery-key FILE': 'public half of the recovery key that secrets are sealed to',
+      'signing-key FILE': 'signs the manifest; by default FILE.sign beside the FILE.pub of --recovery-key',
       'without-secrets': 'leaves them out', 'without-nodes': 'leaves the signer nodes out: their operators back them up',
     },
     run: async () => (await backups()).backup,
   },
   {
-    usage: 'backup-key', summary: 'a recovery key for backups: FILE (secret, to be taken offline) and FILE.pub',
-    options: { '!out FILE': 'where to; never overwrites' }, run: async () => (await backups()).recoveryKey,
+    usage: 'backup-key', summary: 'a recovery key for backups: FILE (secret, to be taken offline), FILE.pub and FILE.sign',
+    options: {
+      '!out FILE': 'where to; never overwrites', 'from FILE': 'an existing recovery secret: writes FILE.pub and FILE.sign of it alone',
+    },
+    run: async () => (await backups()).recoveryKey,
   },
   {
     usage: 'restore', summary: 'a backup on an empty home; the signer nodes of other hosts are restored by their operators',
     options: {
-      '!in DIR': 'the backup', verify: 'checks it, and restores nothing', 'recovery-secret FILE': 'secret half of the recovery key',
+      '!in DIR': 'the backup', verify: 'checks it and restores nothing; exit code 0: authentic, 2: undamaged but not proved authentic',
+      'recovery-secret FILE': 'secret half of the recovery key: proves the signature and opens the secrets',
+      'recovery-key FILE': 'your own copy of its public half: proves the signature, with --verify or --without-secrets',
+      'manifest-sha256 HASH': 'hash of the manifest as "backup" printed it: proves a backup without a signature',
       'without-secrets': 'leaves them out',
       'node-secrets 1=FILE,2=FILE,3=FILE': 'local: the nodes’ recovery secrets; their homes are restored too',
       'wal DIR': 'the archived log, to go on from the backup to its end', 'until TIME': 'or to a time, such as 2026-01-31T12:00:00Z',
