@@ -123,6 +123,8 @@ test('Solana: a block without the outcome or the balances of a transaction, and 
   await unavailable(read([{ ...one(), transaction: { accountKeys: [] } }]), /without signatures/)
   await unavailable(read([one()], { blockhash: undefined }), /without blockhash/)
   await unavailable(read([one()], { parentSlot: 2 }), /parentSlot that is not before it/)
+  const first = await solanaClient({ getBlock: () => ({ ...head('B', '1'.repeat(32), 0), transactions: [] }) }).block(0)
+  assert.equal(first?.hash, 'B', 'the first block is its own parent')
   const skipped = (next: object) => solanaClient({ getBlock: ([slot]: number[]) => (slot === 2 ? null : next), getBlocksWithLimit: () => [4] }).block(2)
   assert.deepEqual((await skipped(head('D', 'A', 1)))?.txids, [])
   await unavailable(skipped({ ...head('D', 'A', 1), parentSlot: undefined }), /getBlock answered 4 without parentSlot/)

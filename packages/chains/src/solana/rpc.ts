@@ -121,7 +121,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
       throw new RpcUnavailable(`${this.network.code}: getBlock answered ${slot} ${problem}`)
     }
     if (typeof blockhash !== 'string' || typeof previousBlockhash !== 'string') refuse('without blockhash or previousBlockhash')
-    if (!Number.isSafeInteger(parentSlot) || parentSlot >= slot) refuse('with a parentSlot that is not before it')
+    // The first block is its own parent.
+    if (!Number.isSafeInteger(parentSlot) || (parentSlot >= slot && slot > 0)) refuse('with a parentSlot that is not before it')
     if (!Array.isArray(transactions)) refuse('without transactions')
     const seen = new Set<string>()
     for (const { transaction, meta } of transactions) {

@@ -12,8 +12,11 @@ import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
 const PAGE = 200
-/** SHA-256 of a list of no results in XDR. */
-const NO_RESULTS = 'df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119'
+/** Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and the first ledger's. */
+const NO_RESULTS = new Set([
+  'df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119',
+  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '0'.repeat(64),
+])
 const BASE_FEE = 100n
 const BASE_RESERVE = 5_000_000n
 const RESERVE_FRESH_MS = 60_000
@@ -98,8 +101,7 @@ export class StellarClient implements TaggedClient {
   #hasResults({ headerXdr }: LedgerInfo): boolean {
     try {
       const header = library().xdr.LedgerHeaderHistoryEntry.fromXDR(headerXdr, 'base64').header()
-      const results = header.txSetResultHash().toString('hex')
-      return results !== NO_RESULTS && !/^0*$/.test(results)
+      return !NO_RESULTS.has(header.txSetResultHash().toString('hex'))
     } catch {
       return false
     }
