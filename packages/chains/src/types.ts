@@ -70,6 +70,8 @@ export interface UtxoParams {
   extension_blocks?: boolean
   /** Dash: with a ChainLock a transaction is final at this many confirmations. */
   chainlock_confirmations?: number
+  /** Dash: a version of 3 or more may have a type in its upper half, and a payload behind the lock time (DIP-2). */
+  special_transactions?: boolean
 }
 
 export interface Asset {

@@ -37,7 +37,11 @@ test('the key goes with every question; a wrong network is refused', async () =>
 
 test('a block: outputs from the transactions’ own bytes, tokens beside them, page after page', async () => {
   const hash = block(7).hash
-  const many = Array.from({ length: 101 }, () => ({ tx_hash: txid, cbor }))
+  const many = Array.from({ length: 101 }, (_, at) => {
+    if (at === 0) return { tx_hash: txid, cbor }
+    const other = encodeBody({ inputs: [{ txid: '1'.repeat(64), index: at }], outputs: [{ address: addressBytes(ADA, TO), coin: 5_000_000n, assets: new Map() }], fee: 200_000n, ttl: TTL })
+    return { tx_hash: Buffer.from(hashOf(other)).toString('hex'), cbor: Buffer.from(encodeSigned(other, [])).toString('hex') }
+  })
   const pages = (path: string) => (path.includes('page=2') ? many.slice(100) : many.slice(0, 100))
   const found = await client({ '/blocks/7': block(7, { tx_count: 101 }), [`/blocks/${hash}/txs/cbor`]: pages }).block(7)
   assert.equal(found?.txids.length, 101)
@@ -57,6 +61,10 @@ test('answers that are not to be believed', async () => {
   await unavailable(of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: `${cbor.slice(0, -2)}` }] }), /not that transaction/)
   await unavailable(of({ [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor: 'zz' }] }), /hex|not that/)
   await unavailable(client({ '/blocks/7': block(8) }).block(7), /another height/)
+  // Not an empty block: one whose number of transactions is missing, or is contradicted.
+  for (const count of [undefined, null, '0', -1]) await unavailable(client({ '/blocks/7': block(7, { tx_count: count }) }).block(7), /without tx_count/)
+  await unavailable(client({ '/blocks/7': block(7, { tx_count: 0, output: '5000000' }) }).block(7), /with output and without transactions/)
+  await unavailable(client({ '/blocks/7': block(7, { tx_count: 2 }), [`/blocks/${hash}/txs/cbor`]: [{ tx_hash: txid, cbor }, { tx_hash: txid, cbor }] }).block(7), /shows 1 transactions and has 2/)
   await unavailable(client({ '/blocks/latest': { height: null, hash: null, slot: null } }).tip(), /no height/)
   await unavailable(client({ '/blocks/7': new Response('<html>not found</html>', { status: 404 }) }).block(7), /not JSON/)
   await unavailable(client({ '/blocks/7': new Response('{"message":"no route"}', { status: 404 }) }).block(7), /not Blockfrost/)

@@ -21,7 +21,7 @@ const WORDS = {
   mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoint', 'explorer_transaction_url'],
   utxo: [
     'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable',
-    'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations',
+    'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations', 'special_transactions',
   ],
   asset: [
     'asset_name', 'name', 'ticker', 'network', 'decimals', 'type', 'takes_tag', 'requires_tag', 'min_withdrawal', 'ready',

@@ -345,7 +345,7 @@ async function solanaTransfers(keys: { pubkey: string; signer?: boolean }[], met
               signatures: ['S'],
               accountKeys: keys.map((key) => ({ signer: false, writable: true, source: 'transaction', ...key })),
             },
-            meta: { err: null, fee: 5000, ...meta },
+            meta: { err: null, fee: 5000, preTokenBalances: [], postTokenBalances: [], ...meta },
           },
         ],
       }),

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ed25519 } from '@noble/curves/ed25519.js'
 import { secp256k1 } from '@noble/curves/secp256k1.js'
-import { addressAt, decode, loadRegistry, publicKeysBelow, type Network } from '@custody/chains'
+import { Transaction } from 'bitcoinjs-lib'
+import { addressAt, decode, formatAmount, loadRegistry, publicKeysBelow, utxo, type Fetch, type Network } from '@custody/chains'
 import { sweeperOf, type Found, type Plan } from '@custody/chains/sweep'
 
 /** What is planned offline of what the chain told: every transaction is one that nodes decode, and nothing is left unsaid. */
@@ -112,4 +113,46 @@ test('a file of what was found that was damaged on its way is told by the field,
       return true
     })
   }
+})
+
+test('a coin whose transaction is not shown, or cannot be read, is left and named; all others move', async () => {
+  const network = networkOf('DASH')
+  const place = at(network, 1)
+  const own = (value: bigint, odd = false) => {
+    const transaction = new Transaction()
+    transaction.version = 2
+    transaction.addInput(Buffer.alloc(32, Number(value % 251n)), 0)
+    transaction.addOutput(utxo.scriptOf(network, place.address), value)
+    return { hex: odd ? `${transaction.toHex()}00` : transaction.toHex(), txid: transaction.getId(), value }
+  }
+  const [good, better, odd, absent] = [own(1_000_000n), own(2_000_000n), own(3_000_000n, true), own(4_000_000n)]
+  const everything = [good, better, odd, absent]
+  const [to, rawOf] = [at(network, 7).address, new Map(everything.map(({ txid, hex }) => [txid, hex]))]
+  const script = Buffer.from(utxo.scriptOf(network, place.address)).toString('hex')
+  const block = `{"hash":"h1","height":1,"previousblockhash":"h0","tx":[${everything.map(({ txid, value }) => `{"txid":"${txid}","vin":[{"txid":"u","vout":0}],"vout":[{"value":${formatAmount(value, 8)},"n":0,"scriptPubKey":{"hex":"${script}"}}]}`).join(',')}]}`
+  const answers: Record<string, (params: unknown[]) => string> = {
+    getblockhash: ([height]) => `"${height === 0 ? network.genesis : 'h1'}"`,
+    getblockchaininfo: () => '{"blocks":1,"bestblockhash":"h1"}',
+    getblock: () => block,
+    gettxout: () => '{"value":1}',
+    estimatesmartfee: () => '{"feerate":0.00001}',
+    getrawtransaction: ([txid]) => `"${rawOf.get(txid as string)}"`,
+  }
+  const fetch: Fetch = async (_url, init) => {
+    const { method, params } = JSON.parse(String(init.body)) as { method: string; params: unknown[] }
+    if (params[0] === absent.txid && method === 'getrawtransaction') return Response.json({ result: null, error: { code: -5, message: 'No such transaction' } })
+    return new Response(`{"result":${answers[method]?.(params) ?? 'null'},"error":null}`)
+  }
+  const found = await sweeperOf(network).look({
+    registry, network, endpoint: { url: 'http://node.test' }, fetch, subAccounts: [1], gap: 2, fromHeight: 1, to, tell: () => undefined,
+    placeAt: (subAccount, index) => at(network, subAccount, index),
+  })
+  const { plan, told } = planned('DASH', JSON.parse(JSON.stringify(found)) as Found, to)
+  const moved = plan.transactions.reduce((sum, { amount }) => sum + BigInt(amount), 0n)
+  assert.equal(told.length, 1)
+  assert.ok(moved > 2_990_000n && moved < 3_000_000n, String(moved))
+  assert.deepEqual(plan.left.map(({ amount, why }) => [amount, why]), [
+    ['4000000', `${absent.txid}:0 cannot be spent: No such transaction`],
+    ['3000000', `${odd.txid}:0 cannot be spent: its transaction is not a Bitcoin transaction`],
+  ])
 })

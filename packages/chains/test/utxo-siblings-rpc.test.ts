@@ -77,3 +77,52 @@ test('Bitcoin and Bitcoin Cash share their first block, and are told apart', asy
   }
   for (const code of ['LTC', 'DASH', 'DOGE']) await assert.rejects(client(code, serving(btc as Network), mainnet).probe(), { code: 'WRONG_NETWORK' })
 })
+
+const P2PKH = '76a914' + '11'.repeat(20) + '88ac'
+const blockOf = (tx: string, more = '"height":9,"previousblockhash":"bb"') => (): string => `RAW{"hash":"aa",${more},"tx":[${tx}]}`
+const output = (n: number, more: string) => `{"value":0.5,"n":${n},"scriptPubKey":{"hex":"${P2PKH}"}${more}}`
+const positions = async (code: string, vout: string) => (await client(code, {
+  getblockhash: () => 'aa', getblock: blockOf(`{"txid":"t","vin":[{"txid":"u","vout":0}],"vout":[${vout}]}`),
+}).block(9))?.transfers.map(({ position, amount }) => [position, amount])
+
+test('BCH: an output that carries CashTokens is no coin: it is not credited, not spent and not burned', async () => {
+  const token = output(1, ',"tokenData":{"category":"00","amount":"5"}')
+  const raw = `{"value":0.5,"n":2,"scriptPubKey":{"hex":"ef${'09'.repeat(32)}1005${P2PKH}"}}`
+  assert.deepEqual(await positions('BCH', [output(0, ''), token, raw].join(',')), [[0, 50_000_000n]])
+})
+
+test('LTC: outputs and inputs inside the extension blocks have no script; the others are read', async () => {
+  assert.deepEqual(await positions('LTC', [output(0, ',"ismweb":false'), '{"ismweb":true,"output_id":"aa"}', output(2, '')].join(',')), [
+    [0, 50_000_000n], [2, 50_000_000n],
+  ])
+  const ltc = client('LTC', { getrawtransaction: ([id]) => (id === 'paid'
+    ? { txid: 'paid', vin: [{ ismweb: true, output_id: 'aa' }, { txid: 'parent', vout: 1 }], vout: [] }
+    : { txid: 'parent', vout: [{ ismweb: true, output_id: 'bb' }, { n: 1, scriptPubKey: { hex: P2PKH } }] }) })
+  const { addresses, complete } = await ltc.senders('paid')
+  assert.deepEqual([addresses.length, complete], [1, false])
+})
+
+test('DASH: nobody is named as the sender of a withdrawal from the credit pool, which spends nothing', async () => {
+  assert.deepEqual(await client('DASH', { getrawtransaction: () => ({ txid: 'w', vin: [], vout: [] }) }).senders('w'), { addresses: [], complete: false })
+})
+
+test('a block that contradicts the request, or lacks a field that is needed, is unavailable and names it', async () => {
+  const transaction = `{"txid":"t","vin":[{}],"vout":[${output(0, '')}]}`
+  const cases: [() => string, RegExp][] = [
+    [() => `RAW{"hash":"cc","height":9,"previousblockhash":"bb","tx":[${transaction}]}`, /BTC: getblock answered another block/],
+    [blockOf(''), /without tx/], [blockOf(transaction, '"height":8,"previousblockhash":"bb"'), /another height/],
+    [blockOf(transaction, '"height":9,"previousblockhash":"bb","nTx":2'), /1 of 2 tx/], [blockOf(transaction, '"height":9'), /without previousblockhash/],
+    [blockOf(`${transaction},${transaction}`), /twice/], [blockOf('{"txid":"t","vin":[{}]}'), /t without vin or vout/],
+    [blockOf('{"vin":[{}],"vout":[]}'), /without txid/],
+    [blockOf('{"txid":"t","vin":[{}],"vout":[{"value":1,"n":0}]}'), /without vout.scriptPubKey.hex/],
+    [blockOf(`{"txid":"t","vin":[{}],"vout":[{"n":0,"scriptPubKey":{"hex":"${P2PKH}"}}]}`), /without vout.value/],
+    [blockOf(`{"txid":"t","vin":[{}],"vout":[{"value":1,"scriptPubKey":{"hex":"${P2PKH}"}}]}`), /without vout.n/],
+  ]
+  for (const [getblock, message] of cases) {
+    await assert.rejects(client('BTC', { getblockhash: () => 'aa', getblock }).block(9), (error: Error) => {
+      assert.equal((error as { code?: string }).code, 'RPC_UNAVAILABLE', String(error))
+      assert.match(error.message, message)
+      return true
+    })
+  }
+})

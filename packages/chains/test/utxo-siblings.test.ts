@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as libauth from '@bitauth/libauth'
 import { Address, NETWORK, OutScript, RawTx, Transaction as ScureTransaction } from '@scure/btc-signer'
+import { sha256 } from '@noble/hashes/sha2.js'
 import { Transaction } from 'bitcoinjs-lib'
 import * as fc from '../../../test/property.ts'
 import { ChainError, familyOf, utxo, type Asset, type Network, type UnsignedTransaction } from '../src/index.ts'
@@ -246,4 +247,82 @@ test('LTC: the id of a real payment out of the extension blocks (main network, b
   // It belongs to somebody else: that is said only of a transaction whose id was right.
   assert.throws(() => decode(previous), /does not belong to the key/)
   assert.throws(() => decode(previous.replace('5fc339', '5fc439')), /has another id/)
+})
+
+/** A special transaction of Dash (DIP-2) that pays an output of ours: version 3 with a type above it, and a payload behind the lock time. */
+function special(type: number, o: { inputs: string; payload: number; value?: bigint; version?: number }): { txid: string; hex: string; utxos: utxo.Utxo[] } {
+  const network = net('DASH')
+  const path = [1, network.chain_index, 0]
+  const address = addressOf(network, path)
+  const script = Buffer.from(utxo.scriptOf(network, address))
+  const value = o.value ?? 100_000_000n
+  const amount = Buffer.alloc(8)
+  amount.writeBigUInt64LE(value)
+  const head = Buffer.alloc(4)
+  head.writeUInt16LE(o.version ?? 3, 0)
+  head.writeUInt16LE(type, 2)
+  const length = o.payload < 0xfd ? Buffer.of(o.payload) : Buffer.of(0xfd, o.payload & 0xff, o.payload >> 8)
+  const hex = Buffer.concat([
+    head, Buffer.from(o.inputs, 'hex'), Buffer.of(1), amount, Buffer.of(script.length), script, Buffer.alloc(4), length, Buffer.alloc(o.payload, 7),
+  ]).toString('hex')
+  const txid = Buffer.from(sha256(sha256(Buffer.from(hex, 'hex')))).reverse().toString('hex')
+  return { txid, hex, utxos: [{ txid, vout: 0, value, path, address }] }
+}
+const COINBASE_INPUT = `01${'00'.repeat(32)}ffffffff0403a1b2c3ffffffff`
+const ORDINARY_INPUT = `01${'ab'.repeat(32)}00000000026a00ffffffff`
+
+test('DASH: what special transactions pay is spent like any coin, by ids that cover their payloads', () => {
+  const network = net('DASH')
+  const family = familyOf(network)
+  const [to, changePath] = [addressOf(network, [1, network.chain_index, 9]), [1, network.chain_index, 0x7fffffff]]
+  const changeAddress = addressOf(network, changePath)
+  const spend = ({ txid, hex, utxos }: ReturnType<typeof special>): UnsignedTransaction => utxo.buildTransfer(network, {
+    selection: utxo.selectCoins(network, { utxos, to, amount: 1_000_000n, changeAddress, feeRate: 1000n }), to, amount: 1_000_000n, changeAddress, changePath,
+    previous: new Map([[txid, hex]]),
+  })
+  const kinds: [type: number, inputs: string, payload: number][] = [
+    [1, ORDINARY_INPUT, 300], [2, ORDINARY_INPUT, 180], [3, ORDINARY_INPUT, 220], [4, ORDINARY_INPUT, 160], [5, COINBASE_INPUT, 70], [6, '00', 250],
+    [8, ORDINARY_INPUT, 36], [9, '00', 190],
+  ]
+  for (const [type, inputs, payload] of kinds) {
+    const parent = special(type, { inputs, payload })
+    const unsigned = spend(parent)
+    assert.equal(unsigned.inputs[0]?.previous, parent.hex, 'the node sees all that the id covers')
+    const decoded = family.decode(network, unsigned, assetsOf('DASH'), publicKeyAt)
+    assert.deepEqual(decoded.payments, [{ address: to, amount: 1_000_000n, tag: null }], `type ${type}`)
+    assert.equal(decoded.change!.amount + decoded.payments[0]!.amount + decoded.fee_max, 100_000_000n)
+    const signed = family.assemble(network, unsigned, sign(family.signing(network, unsigned, publicKeyAt)), publicKeyAt)
+    assert.equal(Transaction.fromHex(signed.raw).ins.length, 1)
+    // Nothing of it may be changed: not the payload, not its length, not the type.
+    for (const at of [4, parent.hex.length - 2]) {
+      const digit = parent.hex[at] === '0' ? '1' : '0'
+      const hex = `${parent.hex.slice(0, at)}${digit}${parent.hex.slice(at + 1)}`
+      const forged = { ...unsigned, inputs: unsigned.inputs.map((each) => ({ ...each, previous: hex })) }
+      assert.throws(() => family.decode(network, forged, assetsOf('DASH'), publicKeyAt), ChainError, `type ${type}, digit ${at}`)
+    }
+    for (const hex of [`${parent.hex}00`, parent.hex.slice(0, -2)]) {
+      const forged = { ...unsigned, inputs: unsigned.inputs.map((each) => ({ ...each, previous: hex })) }
+      assert.throws(() => family.decode(network, forged, assetsOf('DASH'), publicKeyAt), /is not a Bitcoin transaction/)
+    }
+  }
+  // Below version 3 the upper half is no type, and no other network has types.
+  assert.equal(utxo.unspendable(network, special(9, { inputs: ORDINARY_INPUT, payload: 10, version: 2 }).utxos[0]!, special(9, { inputs: ORDINARY_INPUT, payload: 10, version: 2 }).hex), 'its transaction is not a Bitcoin transaction')
+  const foreign = special(5, { inputs: COINBASE_INPUT, payload: 70 })
+  assert.equal(utxo.unspendable(net('DOGE'), foreign.utxos[0]!, foreign.hex), 'its transaction is not a Bitcoin transaction')
+})
+
+test('why a coin cannot be spent is said before anything is built on it', () => {
+  const network = net('BCH')
+  const funded = fund(network, [{ value: 5000n, path: [1, network.chain_index, 0] }])
+  const [coin] = funded.utxos as [utxo.Utxo]
+  assert.equal(utxo.unspendable(network, coin, funded.hex), null)
+  assert.equal(utxo.unspendable(network, { ...coin, vout: 1 }, funded.hex), 'its transaction has no such output')
+  assert.equal(utxo.unspendable(network, { ...coin, txid: '11'.repeat(32) }, funded.hex), 'its transaction has another id')
+  assert.match(utxo.unspendable(network, { ...coin, value: 4999n }, funded.hex) ?? '', /another one/)
+  // CashTokens stand in front of the script.
+  const tokens = new Transaction()
+  tokens.version = 2
+  tokens.addInput(Buffer.alloc(32, 3), 0)
+  tokens.addOutput(Buffer.concat([Buffer.of(0xef), Buffer.alloc(32, 9), Buffer.of(0x10, 5), utxo.scriptOf(network, coin.address)]), 5000n)
+  assert.match(utxo.unspendable(network, { ...coin, txid: tokens.getId() }, tokens.toHex()) ?? '', /carries more than a value/)
 })

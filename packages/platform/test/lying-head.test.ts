@@ -96,6 +96,25 @@ for (const place of PLACES) {
   })
 }
 
+test('a scan fails, and is reported then, where the endpoint does not show for a minute what it tells of; it goes on once it does', async () => {
+  const [, place] = PLACES as [Place, Place]
+  const stage = new FamilyStage(database.get(), devnet, place, clock)
+  try {
+    await stage.open()
+    const head = lie(stage, 1)
+    await stage.scan()
+    clock.advance(30_000)
+    await stage.scan()
+    clock.advance(31_000)
+    await assert.rejects(stage.scan(), /BTC: the endpoint tells of a head at \d+ and does not show \d+/)
+    head.end()
+    await stage.fund('1')
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+})
+
 test('no address is handed out where the endpoint cannot show its head: the scan would begin at a block that may go', async () => {
   const [, place] = PLACES as [Place, Place]
   const stage = new FamilyStage(database.get(), devnet, place, clock)

@@ -17,7 +17,9 @@ const REFUSED = new Set([400, 425])
 /** Blocks above the end of a transaction's life before it is called dead, where the network names no depth. */
 const DEPTH = 15
 
-interface Block { hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number }
+interface Block {
+  hash: string; height: number | null; slot: number | null; previous_block: string | null; tx_count: number; output?: string | null
+}
 interface Found { block_height: number; block: string; fees: string; valid_contract: boolean }
 interface Utxos {
   inputs: { address: string | null; collateral: boolean; reference?: boolean }[];
@@ -116,12 +118,20 @@ export class CardanoClient implements ChainClient {
     if (!found) return null
     const block = this.#checked(found)
     if (block.height !== height) this.#odd('blocks answered another height')
+    if (!Number.isSafeInteger(block.tx_count) || block.tx_count < 0) this.#odd(`blocks answered ${height} without tx_count`)
+    if (block.tx_count === 0 && /^[1-9]/.test(block.output ?? '')) {
+      this.#odd(`blocks answered ${height} with output and without transactions`)
+    }
     const transactions: { tx_hash: string; cbor: string }[] = []
     for (let page = 1; transactions.length < block.tx_count; page++) {
       // By hash: what stands at the height may change in between.
       const more = await this.#find<{ tx_hash: string; cbor: string }[]>(`/blocks/${block.hash}/txs/cbor?count=${PAGE}&page=${page}`)
       if (!Array.isArray(more) || more.length === 0) return this.#odd(`block ${height} shows fewer transactions than it has`)
       transactions.push(...more)
+    }
+    const txids = new Set(transactions.map(({ tx_hash: txid }) => txid))
+    if (transactions.length !== block.tx_count || txids.size !== transactions.length) {
+      this.#odd(`block ${height} shows ${txids.size} transactions and has ${block.tx_count}`)
     }
     return {
       height, hash: block.hash, parent: block.previous_block ?? '',

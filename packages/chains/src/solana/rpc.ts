@@ -5,7 +5,7 @@ import {
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
-import { SYSTEM_PROGRAM, tokenAccountOf } from './address.ts'
+import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 import { finalized, findMessage } from './history.ts'
 
@@ -107,10 +107,45 @@ export class SolanaClient implements ChainClient, ResignedClient {
       throw new RpcUnavailable(`${this.network.code}: slot ${slot} is not kept by the endpoint (${error.message})`)
     }
     if (!block) return this.#skipped(slot)
+    this.#check(slot, block)
     return {
       height: slot, hash: block.blockhash, parent: block.previousBlockhash,
       txids: block.transactions.map(({ transaction }) => transaction.signatures[0] as string),
       transfers: block.transactions.flatMap((each) => this.#transfers(each)),
+    }
+  }
+
+  /** @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read from */
+  #check(slot: number, { blockhash, previousBlockhash, parentSlot, transactions }: Block): void {
+    const refuse = (problem: string): never => {
+      throw new RpcUnavailable(`${this.network.code}: getBlock answered ${slot} ${problem}`)
+    }
+    if (typeof blockhash !== 'string' || typeof previousBlockhash !== 'string') refuse('without blockhash or previousBlockhash')
+    // The first block is its own parent.
+    if (!Number.isSafeInteger(parentSlot) || (parentSlot >= slot && slot > 0)) refuse('with a parentSlot that is not before it')
+    if (!Array.isArray(transactions)) refuse('without transactions')
+    const seen = new Set<string>()
+    for (const { transaction, meta } of transactions) {
+      const id = transaction?.signatures?.[0]
+      if (typeof id !== 'string') return refuse('with a transaction without signatures')
+      if (seen.has(id)) refuse(`with ${id} twice`)
+      seen.add(id)
+      const keys = transaction.accountKeys
+      if (!Array.isArray(keys)) refuse(`with ${id} without accountKeys`)
+      if (!meta || meta.err === undefined) return refuse(`with ${id} without meta.err`)
+      if (meta.err !== null) continue
+      const { preBalances, postBalances, preTokenBalances, postTokenBalances } = meta
+      if (preBalances?.length !== keys.length || postBalances?.length !== keys.length) {
+        refuse(`with ${id} without the balances of its accounts`)
+      }
+      const isRegistered = ({ mint }: TokenBalance) => this.#assets.some(({ contract_address: contract }) => contract === mint)
+      const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) => each.filter(isRegistered))
+      if (registered.flat().some(({ uiTokenAmount }) => typeof uiTokenAmount?.amount !== 'string')) {
+        refuse(`with ${id} without uiTokenAmount.amount`)
+      }
+      if (registered[1]?.some(({ owner }) => owner === undefined)) refuse(`with ${id} without an owner of tokens`)
+      const usesTokens = keys.some(({ pubkey }) => pubkey === TOKEN_PROGRAM)
+      if (usesTokens && (!Array.isArray(preTokenBalances) || !Array.isArray(postTokenBalances))) refuse(`with ${id} without token balances`)
     }
   }
 
@@ -122,6 +157,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
       next, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }
     ])
     if (!head) return null
+    if (!Number.isSafeInteger(head.parentSlot) || typeof head.previousBlockhash !== 'string') {
+      throw new RpcUnavailable(`${this.network.code}: getBlock answered ${next} without parentSlot or previousBlockhash`)
+    }
     if (head.parentSlot >= slot) {
       throw new RpcUnavailable(
         `${this.network.code}: the endpoint has lost the block of slot ${slot}; use one with a longer history to catch up`

@@ -12,6 +12,11 @@ import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
 
 const PAGE = 200
+/** Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and the first ledger's. */
+const NO_RESULTS = new Set([
+  'df3f619804a92fdb4057192dc43dd748ea778adc52bc498ce80524c014b81119',
+  'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '0'.repeat(64),
+])
 const BASE_FEE = 100n
 const BASE_RESERVE = 5_000_000n
 const RESERVE_FRESH_MS = 60_000
@@ -79,25 +84,57 @@ export class StellarClient implements TaggedClient {
     // LedgerHeaderHistoryEntry: the hash, then the header, whose second field is the previous ledger's hash.
     const parent = Buffer.from(ledger.headerXdr, 'base64').subarray(36, 68).toString('hex')
     const transactions = await this.#transactions(height)
+    if (transactions.length === 0 && this.#hasResults(ledger)) {
+      this.#refuse(`getTransactions answered ledger ${height} without its transactions`)
+    }
     return {
       height, hash: ledger.hash, parent, txids: transactions.map(({ txHash }) => txHash),
       transfers: transactions.flatMap((each) => this.#transfers(each)),
     }
   }
 
+  #refuse(problem: string): never {
+    throw new RpcUnavailable(`${this.network.code}: ${problem}`)
+  }
+
+  /** Whether a ledger's header has the hash of results: where it shows no transaction, some are left out. False where it cannot be read. */
+  #hasResults({ headerXdr }: LedgerInfo): boolean {
+    try {
+      const header = library().xdr.LedgerHeaderHistoryEntry.fromXDR(headerXdr, 'base64').header()
+      return !NO_RESULTS.has(header.txSetResultHash().toString('hex'))
+    } catch {
+      return false
+    }
+  }
+
   async #transactions(height: number): Promise<TransactionInfo[]> {
     const found: TransactionInfo[] = []
+    const seen = new Set<string>()
     let cursor: string | undefined
     for (;;) {
-      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string }>(
+      const page = await this.#call<{ transactions: TransactionInfo[]; cursor?: string; latestLedger?: number }>(
         'getTransactions',
         cursor === undefined ? { startLedger: height, pagination: { limit: PAGE } } : { pagination: { cursor, limit: PAGE } }
       )
+      if (!Array.isArray(page.transactions)) this.#refuse('getTransactions answered without transactions')
       for (const each of page.transactions) {
-        if (each.ledger === height) found.push(each)
-        else if (each.ledger > height) return found
+        if (!Number.isSafeInteger(each.ledger) || typeof each.txHash !== 'string') {
+          this.#refuse('getTransactions answered a transaction without ledger or txHash')
+        }
+        if (each.ledger > height) return found
+        if (each.ledger !== height) continue
+        if (each.status !== 'SUCCESS' && each.status !== 'FAILED') this.#refuse(`getTransactions answered ${each.txHash} without status`)
+        const text = JSON.stringify(each)
+        if (seen.has(text)) this.#refuse(`getTransactions answered ${each.txHash} twice`)
+        seen.add(text)
+        found.push(each)
       }
-      if (page.transactions.length < PAGE || !page.cursor || page.cursor === cursor) return found
+      if (page.transactions.length < PAGE) {
+        // A node behind the one that showed the ledger has none of its transactions.
+        if (page.latestLedger !== undefined && page.latestLedger < height) this.#refuse(`getTransactions has not seen ledger ${height} yet`)
+        return found
+      }
+      if (!page.cursor || page.cursor === cursor) this.#refuse('getTransactions answered a whole page and no cursor behind it')
       cursor = page.cursor
     }
   }

@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { buildTransfer, leastPayment, selectCoins, type Coin, type Parameters } from '../cardano/build.ts'
 import { CardanoClient } from '../cardano/rpc.ts'
 import { ChainError } from '../types.ts'
-import { coin, digits, previous as previousShape, sweeper } from './shape.ts'
+import { coin, digits, previous as previousShape, sweeper, unread as unreadShape } from './shape.ts'
 import type { Left, Planned } from './types.ts'
-import { coinsAt } from './walk.ts'
+import { coinsAt, previousOf } from './walk.ts'
 
 const INPUTS_MAX = 60
 /** More than a transaction of so many inputs costs: a first guess, from which the size tells the fee. */
@@ -13,7 +13,7 @@ const GUESS = 1_000_000n
 const told = coin.extend({ riders: z.strictObject({ assets: z.record(z.string(), digits), script_bytes: z.int().min(0) }).nullable() })
 type Told = z.infer<typeof told>
 const shape = z.strictObject({
-  coins: z.array(told), previous: previousShape, rate: digits, validUntil: z.int(),
+  coins: z.array(told), previous: previousShape, unread: unreadShape, rate: digits, validUntil: z.int(),
   parameters: z.strictObject({
     feePerByte: digits, feeConstant: digits, coinsPerByte: digits, transactionBytesMax: digits, valueBytesMax: digits,
   } satisfies Record<keyof Parameters, typeof digits>),
@@ -29,18 +29,17 @@ export const cardano = sweeper(shape, {
       txid: transfer.txid, vout: transfer.position, value: transfer.amount.toString(), path: place.path, address: place.address,
       riders: transfer.riders ?? null,
     }))
-    const previous: Record<string, string> = {}
-    for (const { txid } of coins) previous[txid] ??= await client.transactionBody(txid)
+    const shown = await previousOf(coins, (txid) => client.transactionBody(txid))
     const { feePerByte, feeConstant, coinsPerByte, transactionBytesMax, valueBytesMax } = await client.parameters()
     const parameters = {
       feePerByte: String(feePerByte), feeConstant: String(feeConstant), coinsPerByte: String(coinsPerByte),
       transactionBytesMax: String(transactionBytesMax), valueBytesMax: String(valueBytesMax),
     }
     const rate = (await client.feeRates()).high.toString()
-    return { coins, previous, rate, parameters, validUntil: await client.validUntil() }
+    return { coins, ...shown, rate, parameters, validUntil: await client.validUntil() }
   },
   plan({ network, found, to }) {
-    const { coins, previous, rate: fee, validUntil, parameters: texts } = found
+    const { coins, previous, unread = {}, rate: fee, validUntil, parameters: texts } = found
     const parameters: Parameters = {
       feePerByte: BigInt(texts.feePerByte), feeConstant: BigInt(texts.feeConstant), coinsPerByte: BigInt(texts.coinsPerByte),
       transactionBytesMax: Number(texts.transactionBytesMax), valueBytesMax: Number(texts.valueBytesMax),
@@ -51,7 +50,11 @@ export const cardano = sweeper(shape, {
     const left: Left[] = all.filter(({ riders }) => riders !== null).map(({ address, value }) => ({
       address, asset, amount: value.toString(), why: 'native tokens or a script ride on it, which these nodes do not move away',
     }))
-    const plain = all.filter(({ riders }) => riders === null).sort((a, b) => (a.value > b.value ? -1 : 1))
+    const isShown = ({ txid }: Coin): boolean => previous[txid] !== undefined
+    left.push(...all.filter((coin) => coin.riders === null && !isShown(coin)).map(({ address, value, txid, vout }) => ({
+      address, asset, amount: value.toString(), why: `${txid}:${vout} cannot be spent: ${unread[txid] ?? 'its transaction is missing'}`,
+    })))
+    const plain = all.filter((coin) => coin.riders === null && isShown(coin)).sort((a, b) => (a.value > b.value ? -1 : 1))
     const transactions: Planned[] = []
     for (let at = 0; at < plain.length; at += INPUTS_MAX) {
       const required = plain.slice(at, at + INPUTS_MAX)

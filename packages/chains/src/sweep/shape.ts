@@ -11,6 +11,8 @@ export const holder = z.strictObject({ ...placed, balances: z.record(z.string(),
 export const coin = z.strictObject({ ...placed, txid: z.string().regex(/^[0-9a-f]{64}$/), vout: z.int().min(0), value: digits })
 /** Whole transactions in hex, by their id. */
 export const previous = z.record(z.string(), z.string().regex(/^([0-9a-f]{2})+$/))
+/** Why the endpoint did not show a transaction, by its id. */
+export const unread = z.record(z.string(), z.string()).optional()
 
 type SweeperOf<F> = Omit<Sweeper, 'look' | 'plan'> & {
   look(...ask: Parameters<Sweeper['look']>): Promise<F>

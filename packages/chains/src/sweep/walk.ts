@@ -1,5 +1,5 @@
 import { CHANGE_INDEX } from '../derivation.ts'
-import type { ChainClient, ChainTransfer } from '../rpc.ts'
+import { RpcRefused, RpcUnavailable, type ChainClient, type ChainTransfer } from '../rpc.ts'
 import type { Ask, Place } from './types.ts'
 
 /** Places in use: of each sub-account until `gap` in a row are not, as `read` tells by null. */
@@ -14,6 +14,27 @@ export async function usedPlaces<T>({ subAccounts, gap, placeAt, tell }: Ask, re
     tell(`sub-account ${subAccount}: looked at`)
   }
   return used
+}
+
+/**
+ * The transactions of coins by their ids, and why an endpoint refuses one: its coins are left where they are, and all others move.
+ * @throws RpcUnavailable where the endpoint is away
+ */
+export async function previousOf(
+  coins: readonly { txid: string }[], ask: (txid: string) => Promise<string>,
+): Promise<{ previous: Record<string, string>; unread?: Record<string, string> }> {
+  const previous: Record<string, string> = {}
+  const unread: Record<string, string> = {}
+  for (const { txid } of coins) {
+    if (txid in previous || txid in unread) continue
+    try {
+      previous[txid] = await ask(txid)
+    } catch (error) {
+      if (!(error instanceof RpcRefused)) throw error
+      unread[txid] = error.message
+    }
+  }
+  return Object.keys(unread).length > 0 ? { previous, unread } : { previous }
 }
 
 const BLOCKS_AT_ONCE = 8
@@ -37,8 +58,10 @@ export async function coinsAt(
   const seen: CoinAt[] = []
   for (let from = fromHeight; from <= tip; from += BLOCKS_AT_ONCE) {
     const heights = Array.from({ length: Math.min(BLOCKS_AT_ONCE, tip - from + 1) }, (_, at) => from + at)
-    for (const block of await Promise.all(heights.map((height) => client.block(height)))) {
-      for (const transfer of block?.transfers ?? []) {
+    const blocks = await Promise.all(heights.map((height) => client.block(height)))
+    for (const [at, block] of blocks.entries()) {
+      if (!block) throw new RpcUnavailable(`the endpoint does not show block ${from + at} of ${tip}: coins in it would be left behind`)
+      for (const transfer of block.transfers) {
         const place = places.get(transfer.address)
         if (place) seen.push({ place, transfer })
       }

@@ -8,11 +8,13 @@ import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
-import type { Account, Block, ConstantCall, Info, Int, Log, Resources, Transaction } from './wire.ts'
+import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, Transaction } from './wire.ts'
 
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const SUCCESS = 'SUCCESS'
+/** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
+const MOVES = /^(?:a9059cbb|23b872dd)/i
 /** Spread of the timestamps of transactions that refer to one block. */
 const TIMESTAMP_SPREAD_MS = 86_400_000
 /** Answers to a broadcast that speak of the node, not of the transaction. */
@@ -124,6 +126,7 @@ export class TronClient implements ChainClient {
     const header = block.block_header.raw_data
     if ((header.number ?? 0) !== height) throw new RpcUnavailable(`${this.network.code}: getblockbynum answered another height`)
     const transactions = block.transactions ?? []
+    this.#check(height, block.blockID, header, transactions)
     const transfers = transactions.flatMap((each) => this.#native(each))
     const tokens = new Map(
       this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset])
@@ -132,6 +135,45 @@ export class TronClient implements ChainClient {
       transfers.push(...(await this.#tokens(height, transactions, tokens)))
     }
     return { height, hash: block.blockID, parent: header.parentHash, txids: transactions.map(({ txID }) => txID), transfers }
+  }
+
+  /** @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read from */
+  #check(height: number, id: string, header: Header, transactions: readonly Transaction[]): void {
+    const refuse = (problem: string): never => {
+      throw new RpcUnavailable(`${this.network.code}: getblockbynum answered ${problem}`)
+    }
+    // The first eight bytes of a block's id are its height.
+    if (!/^[0-9a-f]{64}$/.test(id) || BigInt(`0x${id.slice(0, 16)}`) !== BigInt(height)) refuse(`a blockID that is not of ${height}`)
+    if (typeof header.parentHash !== 'string') refuse(`${height} without parentHash`)
+    if (transactions.length === 0 && header.txTrieRoot !== undefined && !/^0*$/.test(header.txTrieRoot)) {
+      refuse(`${height} without its transactions`)
+    }
+    const ids = new Set<string>()
+    for (const each of transactions) {
+      if (typeof each.txID !== 'string') refuse(`${height} with a transaction without txID`)
+      if (ids.has(each.txID)) refuse(`${each.txID} twice`)
+      ids.add(each.txID)
+      if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
+      if (typeof each.ret?.[0]?.contractRet !== 'string') refuse(`${each.txID} without ret.contractRet`)
+      if (each.raw_data.contract.some(({ parameter }) => typeof parameter?.value !== 'object')) {
+        refuse(`${each.txID} without raw_data.contract.parameter.value`)
+      }
+    }
+  }
+
+  /**
+   * What a call has logged. Where a registered token is asked to move something, with success, and an answer tells of no log, the
+   * transaction is asked for by itself: an endpoint may not have its logs yet.
+   */
+  async #logsOf(height: number, { txID, raw_data }: Transaction, { log = [] }: Info, tokens: ReadonlyMap<string, Asset>): Promise<Log[]> {
+    const { contract_address: contract, data } = raw_data.contract[0]?.parameter.value ?? {}
+    const moves = typeof contract === 'string' && tokens.has(contract.slice(2).toLowerCase()) && MOVES.test(data ?? '')
+    if (log.length > 0 || !moves) return log
+    const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
+    if (alone.id !== txID || alone.blockNumber !== height) {
+      throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyid does not place ${txID} in the block at ${height}`)
+    }
+    return alone.log ?? []
   }
 
   #native({ txID: txid, ret, raw_data }: Transaction): ChainTransfer[] {
@@ -150,15 +192,21 @@ export class TronClient implements ChainClient {
   async #tokens(height: number, transactions: readonly Transaction[], tokens: ReadonlyMap<string, Asset>): Promise<ChainTransfer[]> {
     const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
     const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
-    return transactions.flatMap(({ txID, ret, raw_data }) => {
+    const found: ChainTransfer[] = []
+    for (const each of transactions) {
+      const { txID, ret, raw_data } = each
       const info = known.get(txID)
       if (!info || info.blockNumber !== height) {
         throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
       }
-      if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') return []
+      if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
       const owner = raw_data.contract[0]?.parameter.value.owner_address
       const caller = owner === undefined ? null : addressOfHex(owner)
-      return (info.log ?? []).flatMap((log, position): ChainTransfer[] => {
+      const logs = await this.#logsOf(height, each, info, tokens)
+      found.push(...logs.flatMap((log, position): ChainTransfer[] => {
+        if (typeof log.address !== 'string') {
+          throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum answered a log of ${txID} without address`)
+        }
         const asset = tokens.get(log.address.toLowerCase())
         const moved = asset && transferOf(log)
         if (!moved) return []
@@ -166,8 +214,9 @@ export class TronClient implements ChainClient {
         return [{
           txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false,
         }]
-      })
-    })
+      }))
+    }
+    return found
   }
 
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {

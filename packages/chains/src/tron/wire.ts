@@ -2,11 +2,16 @@
 
 /** Numbers arrive exact: those beyond 2^53 as bigint. */
 export type Int = number | bigint
-export interface Header { number?: number; parentHash: string; timestamp?: number }
+export interface Header { number?: number; parentHash: string; timestamp?: number; txTrieRoot?: string }
 export interface Block { blockID?: string; block_header?: { raw_data: Header }; transactions?: Transaction[] }
 export interface Transaction {
   txID: string; ret?: { contractRet?: string }[];
-  raw_data: { contract: { type: string; parameter: { value: { owner_address?: string; to_address?: string; amount?: Int } } }[] }
+  raw_data: {
+    contract: {
+      type: string
+      parameter: { value: { owner_address?: string; to_address?: string; amount?: Int; contract_address?: string; data?: string } }
+    }[]
+  }
 }
 export interface Log { address: string; topics?: string[]; data?: string }
 export interface Info {

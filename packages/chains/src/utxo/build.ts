@@ -1,8 +1,8 @@
 import { ChainError, type Network, type UnsignedTransaction } from '../types.ts'
-import { paramsOf, scriptOf } from './address.ts'
+import { addressOf, paramsOf, scriptOf } from './address.ts'
 import { library } from './library.ts'
-import { strippedParent } from './parent.ts'
-import type { Selection } from './select.ts'
+import { readParent, strippedParent } from './parent.ts'
+import type { Selection, Utxo } from './select.ts'
 
 export { scriptOf, addressOf } from './address.ts'
 export { outpointOf, selectCoins, selectReturn, wasteOf, type Selection, type Utxo } from './select.ts'
@@ -43,6 +43,27 @@ export function buildTransfer(
   }
   unsigned.bytes = transaction.toHex()
   return unsigned
+}
+
+/**
+ * Why nodes would refuse to sign for a coin: its transaction cannot be read, or its output is not the coin's. Null: they would not.
+ * @param previous the coin's transaction in hex
+ */
+export function unspendable(network: Network, coin: Pick<Utxo, 'txid' | 'vout' | 'value' | 'address'>, previous: string): string | null {
+  let output: { value: bigint; script: Uint8Array } | null
+  try {
+    const parent = readParent(network, previous, 'its transaction')
+    if (Buffer.from(parent.hash).reverse().toString('hex') !== coin.txid) return 'its transaction has another id'
+    output = parent.output(coin.vout)
+  } catch (error) {
+    if (error instanceof ChainError) return error.message
+    throw error
+  }
+  if (output === null) return 'its transaction has no such output'
+  if (output.value !== coin.value || addressOf(network, output.script) !== coin.address) {
+    return 'its output carries more than a value, or is another one'
+  }
+  return null
 }
 
 /** The transaction of {@link selectReturn}: one output, to the wallet's own change address. */

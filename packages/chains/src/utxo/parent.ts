@@ -7,6 +7,8 @@ const BYTES_MAX = 4 * 1024 * 1024
 const BYTES_MIN = 10
 const VERSION_BYTES = 4
 const LOCKTIME_BYTES = 4
+/** DIP-2: from this version on the upper half of the version is a type, and any type but 0 has a payload behind the lock time. */
+const SPECIAL_VERSION = 3
 const OUTPOINT_BYTES = 36
 const SEQUENCE_BYTES = 4
 const VALUE_BYTES = 8
@@ -76,7 +78,10 @@ export function readParent(network: Network, hex: string, what: string): Parent 
 function read(network: Network, bytes: Buffer): Parent {
   const cursor = new Cursor(bytes)
   cursor.skip(VERSION_BYTES)
-  const marked = bytes[cursor.at] === MARKER
+  const hasTypes = paramsOf(network).special_transactions === true
+  const isSpecial = hasTypes && bytes.readUInt16LE(0) >= SPECIAL_VERSION && bytes.readUInt16LE(2) !== 0
+  // A withdrawal from Dash's credit pool and a quorum commitment spend nothing: there the zero is the number of inputs.
+  const marked = bytes[cursor.at] === MARKER && !isSpecial
   const flag = marked ? bytes[cursor.at + 1] : 0
   const known = flag === WITNESS_FLAG || (flag === EXTENSION_FLAG && paramsOf(network).extension_blocks === true)
   if (marked && !known) throw new ChainError('TRANSACTION', 'has no inputs')
@@ -99,6 +104,7 @@ function read(network: Network, bytes: Buffer): Parent {
   }
   if (flag === EXTENSION_FLAG) cursor.skip(1)
   const end = cursor.skip(LOCKTIME_BYTES)
+  if (isSpecial) cursor.skipText()
   if (cursor.at !== bytes.length) throw new ChainError('TRANSACTION', 'has bytes behind its end')
   const stripped = Buffer.concat([bytes.subarray(0, VERSION_BYTES), bytes.subarray(from, to), bytes.subarray(end)])
   const offset = from - VERSION_BYTES

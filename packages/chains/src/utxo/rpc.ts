@@ -10,11 +10,12 @@ import { addressOf } from './address.ts'
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
 const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
 
-interface CoreTransaction {
-  txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[];
-  vout: { value: bigint; n: number; scriptPubKey: { hex: string } }[]
-}
-interface CoreBlock { hash: string; height: number; previousblockhash?: string; tx: (CoreTransaction | string)[] }
+/**
+ * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash, what the output carries beside its value.
+ */
+interface CoreOutput { value?: bigint; n: number; scriptPubKey?: { hex?: string }; ismweb?: boolean; tokenData?: unknown }
+interface CoreTransaction { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: CoreOutput[] }
+interface CoreBlock { hash: string; height: number; previousblockhash?: string; nTx?: number; tx: (CoreTransaction | string)[] }
 
 /** Fee rates in satoshi per 1000 vbytes. */
 export interface UtxoFeeRates { low: bigint; medium: bigint; high: bigint }
@@ -34,6 +35,8 @@ const METHOD_NOT_FOUND = -32601
 /** Transactions fetched at once where a block names only their ids. */
 const FETCHED_AT_ONCE = 8
 const TXID = /^[0-9a-f]{64}$/
+/** Bitcoin Cash, CHIP-2022-02: the first byte of an output's script that has tokens in front. */
+const TOKEN_PREFIX = 0xef
 /** Genesis coinbases are in no index: nodes refuse to show them. */
 const GENESIS_HEIGHT = 0
 
@@ -89,15 +92,25 @@ export class UtxoClient implements ChainClient {
 
   async block(height: number): Promise<ChainBlock | null> {
     let block: CoreBlock
+    let hash: string
     const verbosity = this.network.utxo?.block_verbosity === 1 ? true : 2
     try {
-      block = await this.#call<CoreBlock>('getblock', [await this.#call<string>('getblockhash', [height]), verbosity])
+      hash = await this.#call<string>('getblockhash', [height])
+      block = await this.#call<CoreBlock>('getblock', [hash, verbosity])
     } catch (error) {
       if (isRefusal(error, OUT_OF_RANGE, NOT_FOUND)) return null
       throw error
     }
     if (block.height !== height) throw new RpcUnavailable(`${this.network.code}: getblock answered another height`)
+    if (block.hash !== hash) this.#odd('getblock answered another block than it was asked for')
+    if (!Array.isArray(block.tx) || block.tx.length === 0) this.#odd(`getblock answered ${hash} without tx`)
+    if (block.nTx !== undefined && block.nTx !== block.tx.length) {
+      this.#odd(`getblock answered ${block.tx.length} of ${block.nTx} tx of ${hash}`)
+    }
+    if (height > GENESIS_HEIGHT && typeof block.previousblockhash !== 'string') this.#odd('getblock answered without previousblockhash')
     const transactions = await this.#transactions(block)
+    const txids = new Set(transactions.map(({ txid }) => txid))
+    if (txids.size !== transactions.length) this.#odd(`getblock answered a transaction of ${hash} twice`)
     return {
       height,
       hash: block.hash,
@@ -107,15 +120,39 @@ export class UtxoClient implements ChainClient {
     }
   }
 
+  #odd(problem: string): never {
+    throw new RpcUnavailable(`${this.network.code}: ${problem}`)
+  }
+
+  #scriptOf(txid: string, { scriptPubKey }: CoreOutput): Buffer {
+    const hex = scriptPubKey?.hex
+    if (typeof hex !== 'string') return this.#odd(`the node answered ${txid} without vout.scriptPubKey.hex`)
+    return Buffer.from(hex, 'hex')
+  }
+
   #transfersOf({ txid, vin, vout }: CoreTransaction): ChainTransfer[] {
+    if (typeof txid !== 'string') return this.#odd('the node answered a transaction without txid')
+    if (!Array.isArray(vout) || !Array.isArray(vin)) return this.#odd(`the node answered ${txid} without vin or vout`)
     return vout.flatMap((output) => {
-      const address = addressOf(this.network, Buffer.from(output.scriptPubKey.hex, 'hex'))
-      if (address === null || output.value === 0n) return []
+      // Of Litecoin's extension blocks only what comes out of them has an address.
+      if (output.ismweb === true) return []
+      const script = this.#scriptOf(txid, output)
+      // CashTokens ride on it: spending it as a coin would burn them, or be refused.
+      if ((output.tokenData !== undefined && output.tokenData !== null) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
+      const address = addressOf(this.network, script)
+      if (address === null) return []
+      if (typeof output.value !== 'bigint') return this.#odd(`the node answered ${txid} without vout.value`)
+      if (!Number.isSafeInteger(output.n)) return this.#odd(`the node answered ${txid} without vout.n`)
+      if (output.value === 0n) return []
       return [{
         txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null,
         coinbase: vin[0]?.coinbase !== undefined,
       }]
     })
+  }
+
+  get #hasTokens(): boolean {
+    return this.network.utxo?.cashaddr_prefix !== undefined
   }
 
   /**
@@ -154,7 +191,10 @@ export class UtxoClient implements ChainClient {
       else found.push(each)
     }
     if (block.height === GENESIS_HEIGHT) return found
-    found.push(...await eachOf(ids, (txid) => this.#call<CoreTransaction>('getrawtransaction', [txid, true])))
+    found.push(...await eachOf(ids, async (txid) => {
+      const transaction = await this.#call<CoreTransaction>('getrawtransaction', [txid, true])
+      return transaction.txid === txid ? transaction : this.#odd(`getrawtransaction answered another transaction than ${txid}`)
+    }))
     return found
   }
 
@@ -199,8 +239,10 @@ export class UtxoClient implements ChainClient {
     const scripts = new Map<string, string[]>()
     await eachOf(parents, async (parent) => {
       const { vout } = await this.#call<Pick<CoreTransaction, 'vout'>>('getrawtransaction', [parent, true])
-      scripts.set(parent, vout.map(({ scriptPubKey }) => scriptPubKey.hex))
+      scripts.set(parent, vout.map((output) => (output.ismweb === true ? '' : this.#scriptOf(parent, output).toString('hex'))))
     })
+    // A withdrawal from Dash's credit pool spends nothing: who paid is not known.
+    if (transaction.vin.length === 0) return { addresses: [], complete: false }
     return sendersOf(transaction.vin.map((input) => {
       if (input.txid === undefined) return null
       const script = scripts.get(input.txid)?.[input.vout as number]

@@ -44,7 +44,8 @@ interface Change { LedgerEntryType?: string; FinalFields?: Held; PreviousFields?
 interface Meta { TransactionResult: string; delivered_amount?: unknown; AffectedNodes?: { DeletedNode?: Change; ModifiedNode?: Change }[] }
 interface Paid { from: string; to: string; tag: number | undefined; amount: bigint }
 interface Ledger extends Answer {
-  ledger_hash: string; ledger_index: number; ledger: { parent_hash: string; transactions?: LedgerTransaction[] }
+  ledger_hash: string; ledger_index: number
+  ledger: { parent_hash: string; ledger_hash?: string; transaction_hash?: string; transactions?: LedgerTransaction[] }
 }
 interface Tx extends Answer { ledger_index?: number; Fee?: string; meta?: Meta }
 interface AccountTx extends Answer {
@@ -124,10 +125,32 @@ export class XrpClient implements TaggedClient, ResignedClient {
     const found = await this.#unless<Ledger>('lgrNotFound', 'ledger', { ledger_index: height, transactions: true, expand: true })
     if (!found?.validated) return null
     if (Number(found.ledger_index) !== height) throw new RpcUnavailable(`${this.network.code}: ledger answered another height`)
-    const transactions = found.ledger.transactions ?? []
+    const transactions = found.ledger?.transactions ?? []
+    this.#check(found, transactions)
     return {
       height, hash: found.ledger_hash, parent: found.ledger.parent_hash, txids: transactions.map(({ hash }) => hash),
       transfers: transactions.flatMap((each) => this.#transfers(each)),
+    }
+  }
+
+  /** @throws RpcUnavailable where a ledger contradicts itself, or lacks what is needed of it */
+  #check({ ledger_index: index, ledger_hash: hash, ledger }: Ledger, transactions: readonly LedgerTransaction[]): void {
+    const refuse = (problem: string): never => {
+      throw new RpcUnavailable(`${this.network.code}: ledger answered ${index} ${problem}`)
+    }
+    if (typeof hash !== 'string' || typeof ledger?.parent_hash !== 'string') refuse('without ledger_hash or parent_hash')
+    if (ledger.ledger_hash !== undefined && ledger.ledger_hash !== hash) refuse('with two hashes')
+    if (transactions.length === 0 && ledger.transaction_hash !== undefined && !/^0*$/.test(ledger.transaction_hash)) {
+      refuse('without its transactions')
+    }
+    const seen = new Set<string>()
+    for (const each of transactions) {
+      if (typeof each?.hash !== 'string') refuse('with a transaction without hash')
+      const text = JSON.stringify(each)
+      if (seen.has(text)) refuse(`with ${each.hash} twice`)
+      seen.add(text)
+      const meta = each.metaData ?? each.meta
+      if (meta && typeof meta.TransactionResult !== 'string') refuse(`with ${each.hash} without TransactionResult`)
     }
   }
 

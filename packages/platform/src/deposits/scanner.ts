@@ -21,6 +21,9 @@ const BLOCKS_KEPT = 2000
 /** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
 
+/** An endpoint that tells of a block for so long without showing it fails the scan, which is reported then. */
+const UNSHOWN_MS = 60_000
+
 /** While a chain stands still the database is asked for what else may be due this often only. */
 const FULL_PASS_MS = 5000
 
@@ -42,8 +45,11 @@ interface Scan {
   watched: WatchedAddresses
 }
 
-/** What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip were read. */
-interface Pass { more: boolean; isKnown: boolean }
+/**
+ * What one pass came to. `more`: blocks are left that can be had now; `isKnown`: all up to the tip were read; `isShort`: the endpoint does
+ * not show the next block of the head that it tells of.
+ */
+interface Pass { more: boolean; isKnown: boolean; isShort: boolean }
 
 /**
  * The highest block that is final once those up to `read` were read. Where depth decides, blocks that an endpoint only tells of bury
@@ -66,6 +72,8 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
   let done: { tip: ChainTip; at: number } | null = null
   /** When this process last knew the chain up to its tip. */
   let knownAt: Date | null = null
+  /** The height that the endpoint tells of and does not show, and since when. */
+  let unshown: { height: number; since: number } | null = null
   return {
     name: `scan ${network.code}`,
     everyMs: services.settings.pollMs,
@@ -94,8 +102,13 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
       if (!scan) return false
       const taken = scan
       try {
-        const { more, isKnown } = await scanOnce(services, chain, taken, tip, { askedAt: new Date(now), knownAt: knownAt ?? taken.knownAt })
+        const { more, isKnown, isShort } = await scanOnce(
+          services, chain, taken, tip, { askedAt: new Date(now), knownAt: knownAt ?? taken.knownAt })
         services.work.ring()
+        unshown = !isShort ? null : unshown?.height === taken.height + 1 ? unshown : { height: taken.height + 1, since: now }
+        if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
+          throw new RpcUnavailable(`${network.code}: the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`)
+        }
         if (isKnown) {
           knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
@@ -209,7 +222,7 @@ async function scanOnce(
   const final = finalAt(network, tip, scan.height)
   if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
   if (mayBeReady) await creditReady(services, network, scan.height, final)
-  return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height }
+  return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height, isShort }
 }
 
 /** Writes the final height of a scan that did not move. @returns whether it is another than before @throws TakenOver */

@@ -5,6 +5,8 @@ import type { TransactionRow } from '../../engine/transaction.ts'
 
 /** How soon change of other transfers is looked for that nobody has told of: it comes when they are signed, which wakes the next. */
 const WAIT_FOR_CHANGE_MS = 2000
+/** How soon coins are tried again that could not be read. */
+const WAIT_FOR_COINS_MS = 30_000
 /** How soon coins are chosen again where those that were foreseen are gone. */
 const CHOOSE_AGAIN_MS = 50
 
@@ -53,8 +55,16 @@ export async function awaitsChange(tx: Queryable, row: TransactionRow, withBlock
   return found?.awaits === true
 }
 
-/** The end, or the wait, of a transfer that the wallet's coins do not cover. */
-export function notCovered(error: ChainError, awaits: boolean): Wait | Fail {
+/**
+ * The end, or the wait, of a transfer that the wallet's coins do not cover.
+ * @param unreadable why coins were left out, by outpoint
+ */
+export function notCovered(error: ChainError, awaits: boolean, unreadable: ReadonlyMap<string, string> = new Map()): Wait | Fail {
+  const [first] = unreadable
+  if (first && !awaits) {
+    const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''
+    return wait(`waits for coins that cannot be spent now: ${first[0]} (${first[1]})${others}`, WAIT_FOR_COINS_MS)
+  }
   if (awaits) return wait('waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
   return fail(`the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`)
 }

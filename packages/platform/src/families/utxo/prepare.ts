@@ -2,21 +2,21 @@ import { CHANGE_INDEX, ChainError, pathOf, utxo, type UtxoClient } from '@custod
 import type { Queryable } from '../../database/pool.ts'
 import type { FeeLevel, Prepared, Task } from '../../engine/chain.ts'
 import type { CoinChain } from '../coins/chain.ts'
-import { previousOf } from '../coins/previous.ts'
+import { isReadable, readCoins } from '../coins/previous.ts'
 import { awaitsChange, holdOf, notChosen, notCovered, spend } from '../coins/spend.ts'
 import { ownerOf } from '../owner.ts'
 import { spendableCoins } from './coins.ts'
 import { rateOf } from './rates.ts'
 
-/** Foresees the coins, asks for what they come from, and chooses again under the wallet's lock. */
+/** Foresees the coins, asks for what they come from, leaves out what cannot be spent, and chooses again under the wallet's lock. */
 export async function prepare(chain: CoinChain<UtxoClient>, { row, asset, amount }: Task): Promise<Prepared> {
   const { context, network } = chain
   const feeRate = await rateOf(chain, row.fee_rate, row.fee_level as FeeLevel | null)
   const owner = await ownerOf(context.database, row)
   const changeAddress = await context.addresses.change(network, owner)
   const to = row.destination_id as string
-  const choose = async (database: Queryable): Promise<utxo.Selection | ChainError> => {
-    const utxos = await spendableCoins(database, row.wallet_id as string, network, owner)
+  const choose = async (database: Queryable, unreadable: ReadonlyMap<string, string>): Promise<utxo.Selection | ChainError> => {
+    const utxos = (await spendableCoins(database, row.wallet_id as string, network, owner)).filter(isReadable(unreadable))
     try {
       return utxo.selectCoins(network, { utxos, to, amount, changeAddress, feeRate })
     } catch (error) {
@@ -25,14 +25,16 @@ export async function prepare(chain: CoinChain<UtxoClient>, { row, asset, amount
       return reason
     }
   }
-  const foreseen = await choose(context.database)
-  const previous = await previousOf(foreseen instanceof ChainError ? [] : foreseen.utxos, chain.previous)
+  const { previous, unreadable } = await readCoins(async (left) => {
+    const foreseen = await choose(context.database, left)
+    return foreseen instanceof ChainError ? null : foreseen.utxos
+  }, chain.previous, (coin, before) => utxo.unspendable(network, coin, before))
   return {
     kind: 'prepared', lock: 'wallet',
     async build(tx) {
       const awaits = await awaitsChange(tx, row, false)
-      const selection = await choose(tx)
-      if (selection instanceof ChainError) return notCovered(selection, awaits)
+      const selection = await choose(tx, unreadable)
+      if (selection instanceof ChainError) return notCovered(selection, awaits, unreadable)
       const parts = { selection, to, amount, changeAddress, changePath: pathOf(network, owner.subAccountIndex, CHANGE_INDEX), previous }
       const { utxos: coins, fee } = selection
       return spend({ coins, fee, hold: holdOf(row, asset, fee), previous, build: () => utxo.buildTransfer(network, parts) })

@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** A coin whose transaction the endpoint does not show, or shows wrongly: a wallet pays with its others, and what waits for it says so. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-unreadable-'))
+let devnet: Devnet
+
+const PLACES: readonly Place[] = [
+  { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '1', amount: '0.5' },
+  { code: 'DASH', to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf', held: '1', amount: '0.5' },
+]
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+for (const place of PLACES) {
+  for (const [what, change] of [
+    ['is not shown', () => ({ result: null, error: { code: -5, message: 'No such mempool or blockchain transaction' } })],
+    ['is shown in a form that cannot be read', (raw: string) => ({ result: `${raw.slice(0, 8)}00${raw.slice(8)}` })],
+    ['is shown as another one', (raw: string) => ({ result: `${raw.slice(0, -8)}01000000` })],
+  ] as const) {
+    test(`${place.code}: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
+      const odd = new Set<string>()
+      const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
+        const response = await fetch(url, init)
+        const { method, params } = JSON.parse(String(init.body)) as { method: string; params: [string, boolean] }
+        if (method !== 'getrawtransaction' || params[1] || !odd.has(params[0])) return response
+        const { result } = await response.json() as { result: string }
+        const changed = change(result)
+        return Response.json({ jsonrpc: '2.0', id: 1, ...changed }, { status: 'error' in changed ? 500 : 200 })
+      })
+      try {
+        await stage.open()
+        await stage.fund('1')
+        await stage.fund('1')
+        const coins = await stage.database.query<{ txid: string }>('select txid from utxos order by txid')
+        assert.equal(coins.length, 3)
+        // Whichever is chosen first, two of three cannot be read.
+        for (const { txid } of coins.slice(0, 2)) odd.add(txid)
+        const paid = await stage.create('paid')
+        await stage.run()
+        assert.equal((await stage.read(paid)).state, 'CONFIRMED')
+        const waits = await stage.create('waits', { amount: '0.9' })
+        for (let turn = 0; turn < 8; turn++) await stage.turn()
+        const { state, status, last_error: reason } = await stage.read(waits)
+        assert.deepEqual([state, status], ['QUEUED', 'pending'])
+        assert.match(reason ?? '', /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/)
+        odd.clear()
+        await stage.run()
+        assert.equal((await stage.read(waits)).state, 'CONFIRMED')
+        await stage.check()
+      } finally {
+        await stage.close()
+      }
+    })
+  }
+}
