@@ -115,7 +115,7 @@ test('a record that holds a later time is repaired by its operator, and by no ot
 test('property: however clock, restarts and confirmations come, time in a record never goes back and no leap is kept unconfirmed', async () => {
   const step = fc.record({
     passed: fc.integer({ min: 0, max: 3_600_000 }), error: fc.constantFrom(0, 0, -DAY_MS, 1000, LEAP_MAX_MS / 2, DAY_MS, 3650 * DAY_MS),
-    then: fc.constantFrom('read', 'write', 'confirm', 'restart'),
+    after: fc.constantFrom('read', 'write', 'confirm', 'restart'),
   })
   const folder = mkdtempSync(join(tmpdir(), 'signer-clock-'))
   let run = 0
@@ -135,12 +135,12 @@ test('property: however clock, restarts and confirmations come, time in a record
       error = each.error
       // What passed may be believed, and what was confirmed.
       allowed += each.passed
-      if (each.then === 'confirm') {
+      if (each.after === 'confirm') {
         store.confirm()
         allowed = Math.max(allowed, truth + error)
       }
-      if (each.then === 'write') store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
-      if (each.then === 'restart') {
+      if (each.after === 'write') store.append({ kind: 'backup', body: { keys: 0, made_at: 0 } })
+      if (each.after === 'restart') {
         store.saveClock()
         store.close()
         store = open()
