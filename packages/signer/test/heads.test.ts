@@ -29,7 +29,7 @@ class Trio {
     stores.push(store)
     const alerts: string[] = []
     const config = { node, identity: identities[node - 1]!.privateKey, timeouts_ms: { round: 60_000, keygen: 60_000, sign: 60_000 }, peerList: [1, 2, 3].filter((other) => other !== node).map((other) => ({ node: other, identity: identities[other - 1]!.publicKey })) }
-    const peers = new Peers(config as unknown as Parts[0], store, { random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, () => {}, (peer) => ({
+    const peers = new Peers(config as unknown as Parts[0], store, { now: () => 1, random: (bytes: number) => randomBytes(bytes) } as unknown as Parts[2], (level, message) => { if (level === 'alert') alerts.push(message) }, () => {}, (peer) => ({
       peer,
       close: () => {},
       post: async (path, sealed) => {
