@@ -25,7 +25,8 @@ export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<En
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
       if (definition.access === 'write' && caller.personId !== null) await witness?.(services, caller, signed, request.ip)
       const holder: Holder = {
-        name: `key ${caller.apiKey}`, stays: async () => await services.callers.find(caller.apiKey) !== null,
+        name: `key ${caller.apiKey}`, share: `workspace ${caller.workspaceId}`,
+        stays: async () => await services.callers.find(caller.apiKey) !== null,
       }
       return { admission: { caller, signed }, holder }
     },

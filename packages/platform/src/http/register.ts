@@ -18,7 +18,7 @@ export function register<O extends Operation>(
     async handler(request, reply) {
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
-      if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream)
+      if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
       reply.code(answer.status ?? 200)
       if (answer.headers?.['content-type'] === undefined) reply.type('application/json; charset=utf-8')
