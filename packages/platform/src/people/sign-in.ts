@@ -1,7 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
-import { networkOf } from '../http/client-network.ts'
 import type { Reply } from '../http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { cookieHeaders } from './cookie.ts'
@@ -20,7 +19,7 @@ export const ownerOfTotp = (personId: string): string => `authenticator ${person
 
 /** @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this minute */
 export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
-  const { exceeded, reset } = people.signIns.count(networkOf(ip), environment.now())
+  const { exceeded, reset } = people.signIns.count(ip, environment.now())
   if (!exceeded) return
   throw new ApiError(
     'RATE_LIMITED', `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
