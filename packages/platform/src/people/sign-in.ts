@@ -29,15 +29,20 @@ export function countSignIn({ people, environment }: Services, { ip }: Pick<From
 /**
  * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the time that it takes are alike.
  * @returns the token for the second half
- * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`
+ * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function checkPassword(services: Services, email: string, password: string, from: From): Promise<string> {
-  const { database, environment, people } = services
   countSignIn(services, from)
   const trier = { email, ip: from.ip }
+  // What the queue refuses was not looked at, so it counts as no failure.
+  return services.people.hashing.run(trier, () => tryPassword(services, trier, password))
+}
+
+async function tryPassword(services: Services, trier: Trier, password: string): Promise<string> {
+  const { database, environment, people } = services
   await database.transaction((tx) => countTry(tx, trier))
   const person = await database.one<{ id: string; password_hash: string | null; has_totp: boolean }>(
-    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [email])
+    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [trier.email])
   const isRight = await isPassword(password, person?.password_hash ?? null, people.passwordCost)
   if (!person || !isRight || !person.has_totp) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
   return database.transaction(async (tx) => {
