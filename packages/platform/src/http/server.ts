@@ -15,6 +15,7 @@ import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { register } from './register.ts'
+import { isStorable } from './validate.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -98,6 +99,10 @@ export async function buildServer<O extends Operation = never>(
       throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, {
         field: 'body',
       })
+    }
+    // Before the caller is authenticated, because that already reads the database by parts of the path.
+    for (const part of Object.values(request.params as Record<string, string>)) {
+      if (!isStorable(part)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
     }
   })
   server.addHook('onSend', (request, reply, payload, done) => {
