@@ -41,10 +41,6 @@ async function admitCaller(
   rawBody: string,
   { access, path }: Endpoint
 ): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
-  if (request.headers['content-encoding'] !== undefined)
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: is not accepted; the body hash covers the bytes as sent', {
-      field: 'Content-Encoding',
-    })
   try {
     const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
     request.rate = rate

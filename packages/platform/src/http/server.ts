@@ -100,6 +100,7 @@ export async function buildServer<O extends Operation = never>(
         field: 'body',
       })
     }
+    assertPlainBody(request)
     // Before the caller is authenticated, because that already reads the database by parts of the path.
     for (const part of Object.values(request.params as Record<string, string>)) {
       if (!isStorable(part)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
@@ -153,6 +154,15 @@ export async function buildServer<O extends Operation = never>(
 
 const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
+
+/** Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError `UNSUPPORTED_MEDIA_TYPE` */
+function assertPlainBody({ is404, headers }: FastifyRequest): void {
+  const coding = headers['content-encoding']
+  if (is404 || coding === undefined || /^identity$/i.test(coding)) return
+  throw new ApiError(
+    'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers '
+    + 'the bytes as sent', { field: 'Content-Encoding' })
+}
 
 /** Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer node. */
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {
