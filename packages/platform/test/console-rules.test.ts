@@ -164,6 +164,47 @@ test('a change that another page asks for is refused at every route, whoever is 
   assert.deepEqual((await rebound.ask<Problem>('GET', '/session')).body.code, 'HTTPS_REQUIRED')
 })
 
+test('attack: Host: localhost from another machine, or through a proxy on this one, does not pass for this machine', async () => {
+  const session = '/console/api/session'
+  const from = async (remoteAddress: string, host: string, more: Record<string, string> = {}) => {
+    const { statusCode, body } = await api.server.inject({ method: 'GET', url: session, remoteAddress, headers: { host, ...more } })
+    return [statusCode, (JSON.parse(body) as Problem).code]
+  }
+  for (const remote of ['203.0.113.5', '2001:db8::5', '10.0.0.2', '::ffff:203.0.113.5']) {
+    for (const host of ['localhost', 'localhost:8080', '127.0.0.1:8080', '[::1]:8080']) {
+      assert.deepEqual(await from(remote, host), [403, 'HTTPS_REQUIRED'], `${remote} as ${host}`)
+    }
+  }
+  for (const remote of ['127.0.0.1', '127.0.0.2', '::1', '::ffff:127.0.0.1']) {
+    assert.deepEqual(await from(remote, 'localhost:8080'), [200, undefined], remote)
+    assert.deepEqual(await from(remote, 'evil.test'), [403, 'HTTPS_REQUIRED'], remote)
+  }
+  // Over a real connection, as nginx and Caddy pass a request on, whether or not the platform trusts them.
+  for (const trustProxy of [0, 1]) {
+    Object.assign(api.services.settings, { trustProxy })
+    for (const header of ['x-forwarded-for', 'forwarded', 'via', 'x-real-ip']) {
+      const { status, body } = await new Browser(api).ask<Problem>('GET', '/session', undefined, { [header]: '203.0.113.5' })
+      assert.deepEqual([status, body.code], [403, 'HTTPS_REQUIRED'], header)
+    }
+  }
+  Object.assign(api.services.settings, { trustProxy: 0 })
+})
+
+test('with a public https address, Host: localhost from elsewhere is the public page, whose origin alone may ask for changes', async () => {
+  Object.assign(api.services.settings, { publicUrl: 'https://custody.example.test' })
+  try {
+    const ask = async (origin: string, remoteAddress: string) => (await api.server.inject({
+      method: 'POST', url: '/console/api/sign-in/passkey/options', remoteAddress, payload: '{}',
+      headers: { host: 'localhost', origin, 'content-type': 'application/json' },
+    })).statusCode
+    assert.equal(await ask('http://localhost', '203.0.113.5'), 403)
+    assert.equal(await ask('https://custody.example.test', '203.0.113.5'), 200)
+    assert.equal(await ask('http://localhost', '127.0.0.1'), 200)
+  } finally {
+    Object.assign(api.services.settings, { publicUrl: null })
+  }
+})
+
 test('over https the cookie is bound to the host, and pages of the public name alone are its own', async () => {
   const { settings } = api.services
   Object.assign(settings, { publicUrl: 'https://custody.example.test' })
