@@ -9,7 +9,6 @@ import { before, test } from 'node:test'
 import { canonicalPublicKey, fingerprintOfKey, parsePublicKey } from '@custody/request-auth'
 import { keyWithLines } from '../../request-auth/test/support.ts'
 import { panelEndpoints } from '../src/app/panel.ts'
-import { csvLine } from '../src/console/csv.ts'
 import { documentOf } from '../src/console/document.ts'
 import { publish } from '../src/events/publish.ts'
 import { isAllowed, readRange } from '../src/http/ip-allow-list.ts'
@@ -525,13 +524,6 @@ test('ten thousand transactions are exported, each once, as the list has them; n
   assert.equal((await people.viewer.browser.ask<Problem>('GET', `${path}?asset=NONE`)).body.code, 'UNSUPPORTED_ASSET')
   assert.equal((await people.viewer.browser.open('HEAD', `/console/api${path}`)).statusCode, 200)
 })
-
-test('CSV: whatever text stands in a cell is read back, and begins no formula', () => fc.assert(
-  fc.property(fc.array(fc.string({ unit: 'binary', maxLength: 20 }), { minLength: 1, maxLength: 5 }), (cells) => {
-    const [row = []] = readCsv(csvLine(cells))
-    assert.deepEqual(row, cells.map((cell) => (/^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell)))
-    assert.ok(row.every((cell) => !/^[=+\-@\t\r]/.test(cell)))
-  })))
 
 test('overview, series, health and settings say what is there, and nothing secret', async () => {
   const ask = async <T>(path: string) => {
