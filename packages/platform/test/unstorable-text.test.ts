@@ -1,13 +1,20 @@
 // Characters that PostgreSQL does not store, in every text of every operation of the control panel, on the real server and database.
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
+import type { Logger } from 'pino'
 import { z } from 'zod'
 import { panel } from '../src/app/panel.ts'
+import { checkoutPages } from '../src/checkout/pages.ts'
+import { consolePages } from '../src/console/pages.ts'
 import { readBody, readQuery } from '../src/http/validate.ts'
+import { referencePages } from '../src/reference/pages.ts'
+import { reservesPages } from '../src/reserves/pages.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Browser, join } from './console-stage.ts'
 
-const api = useApi()
+const log = { warn: () => undefined } as unknown as Logger
+const pages = [...reservesPages(log), ...checkoutPages(log), ...consolePages(log), ...referencePages(log)]
+const api = useApi({ reservesPublic: 'all' }, pages)
 let browser: Browser
 before(async () => {
   await api.started
@@ -26,6 +33,13 @@ test('NUL in any part of a path of the control panel is 404, and nothing fails',
     }
   }
   assert.ok(tried > 30, `tried ${tried}`)
+})
+
+test('NUL in any part of a page’s path is 404, and nothing fails', async () => {
+  for (const { path } of pages.filter((page) => page.path.includes('{'))) {
+    const response = await fetch(`${api.base}${path.replaceAll(/\{\w+\}/g, 'a%00b')}`)
+    assert.equal(response.status, 404, `${path}: ${await response.text()}`)
+  }
 })
 
 test('NUL in a query parameter, and NUL or half of a surrogate pair in a body, is 400 and names the field', async () => {

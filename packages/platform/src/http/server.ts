@@ -15,7 +15,6 @@ import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
 import { register } from './register.ts'
-import { isStorable } from './validate.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -101,10 +100,6 @@ export async function buildServer<O extends Operation = never>(
       })
     }
     assertPlainBody(request)
-    // Before the caller is authenticated, because that already reads the database by parts of the path.
-    for (const part of Object.values(request.params as Record<string, string>)) {
-      if (!isStorable(part)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
-    }
   })
   server.addHook('onSend', (request, reply, payload, done) => {
     finish(request, reply)

@@ -87,7 +87,12 @@ function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
 }
 
 /** Whether PostgreSQL stores a text as it is: it has no NUL, and stores half of a surrogate pair as another character. */
-export const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+
+/** @throws ApiError `NOT_FOUND` where a part of the path is no text that the database could hold */
+export function assertStorablePath(params: Record<string, string>): void {
+  if (!Object.values(params).every(isStorable)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
+}
 
 /**
  * Applies to every text of a request, whatever its schema allows.
