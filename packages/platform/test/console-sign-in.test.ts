@@ -1,7 +1,7 @@
 // Who gets into the control panel and who does not, on the real server and database, without chains or nodes.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
-import { networkOf } from '../src/people/failures.ts'
+import { networkOf } from '../src/http/client-network.ts'
 import { forgetSignIns } from '../src/people/forget.ts'
 import { invite } from '../src/people/invitations.ts'
 import { hashPassword, isPassword, PASSWORD_COST } from '../src/people/password.ts'

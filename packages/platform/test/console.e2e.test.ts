@@ -121,7 +121,8 @@ step('a key is made in the browser, enrolled by the operator, and signs from the
   const fingerprint = await page.locator('.id .code').first().innerText()
   await look(page, 'a key that waits', { picture: 'browser-key', isWhole: true })
   // What the operator's command does.
-  const enrolled = await createApiUserEverywhere(platform.home, { workspace: 'acme', subAccount: 'main', role: 'full', publicKeyPem })
+  const request = /--request (\S+)/.exec(command)?.[1] ?? assert.fail(command)
+  const enrolled = await createApiUserEverywhere(platform.home, { workspace: 'acme', subAccount: 'main', role: 'full', publicKeyPem, request })
   assert.equal(enrolled.fingerprint, fingerprint)
   await page.getByText('Enrolled: this browser signs').waitFor()
   await page.goto(at(''))

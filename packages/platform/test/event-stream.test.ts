@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoint, type ServerEvent } from '../src/http/endpoint.ts'
-import { STREAMS_MAX } from '../src/http/streams.ts'
+import { STREAMS_MAX } from '../src/http/stream-places.ts'
 import { buildServer } from '../src/http/server.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { Pressure } from '../src/pressure.ts'
@@ -27,7 +27,7 @@ const warned: string[] = []
 const quiet = () => undefined
 const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
 const services = {
-  settings: { trustProxy: 0, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log, pressure: new Pressure(),
+  settings: { trustProxy: 1, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log, pressure: new Pressure(),
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
 
@@ -55,6 +55,10 @@ const stream = endpoint({
   method: 'GET', path: '/stream', summary: 'A stream', access: 'public', query: z.strictObject({}), response: z.object({ n: z.int() }), streams: true,
   handler: async () => ({ stream: told }),
 })
+const ofInvoice = endpoint({
+  ...stream, id: 'streamInvoice', path: '/invoice/stream', query: z.strictObject({}),
+  handler: async () => ({ stream: told, resource: 'invoice 1' }),
+})
 const patched = endpoint({
   id: 'patchThing', tag: 'Service', description: 'A thing',
   method: 'PATCH', path: '/thing', summary: 'Change it', access: 'public', body: z.strictObject({ name: z.string() }),
@@ -64,7 +68,7 @@ const patched = endpoint({
 let server: Awaited<ReturnType<typeof buildServer>>
 let base: string
 before(async () => {
-  server = await buildServer(services, [stream, patched])
+  server = await buildServer(services, [stream, ofInvoice, patched])
   base = await server.listen({ port: 0, host: '127.0.0.1' })
 })
 after(() => server.close())
@@ -77,8 +81,8 @@ class Client {
   readonly leave: () => void
   #heard: () => void = quiet
 
-  constructor() {
-    const outgoing = get(`${base}/stream`)
+  constructor(path = '/stream', ip = '192.0.2.1') {
+    const outgoing = get(`${base}${path}`, { headers: { 'x-forwarded-for': ip } })
     const { promise, resolve } = Promise.withResolvers<void>()
     this.ended = promise
     this.leave = () => outgoing.destroy()
@@ -143,6 +147,7 @@ test('so many streams of one address, and one more when one of them has left', a
   const clients = Array.from({ length: STREAMS_MAX.address }, () => new Client())
   await Promise.all(clients.map(({ response }) => response))
   const refused = await new Client().response
+  refused.resume()
   assert.equal(refused.statusCode, 429)
   assert.ok(Number(refused.headers['retry-after']) >= 1)
   clients[0]?.leave()
@@ -150,6 +155,24 @@ test('so many streams of one address, and one more when one of them has left', a
   const another = new Client()
   assert.equal((await another.response).statusCode, 200)
   for (const client of [...clients, another]) client.leave()
+  await allEnded()
+})
+
+test('one network fills an invoice, and its payer elsewhere still gets the state: one stream of that network ends', async () => {
+  const count = open.length
+  const path = '/invoice/stream'
+  const clients = Array.from({ length: STREAMS_MAX.resource }, (_, at) => new Client(path, `2001:db8:1:${at.toString(16)}::1`))
+  for (const { response } of clients) assert.equal((await response).statusCode, 200)
+  const another = await new Client(path, '2001:db8:1:ffff::1').response
+  another.resume()
+  assert.equal(another.statusCode, 429)
+  assert.ok(Number(another.headers['retry-after']) >= 1)
+  const payer = new Client(path, '198.51.100.7')
+  assert.equal((await payer.response).statusCode, 200)
+  await Promise.race(clients.map((client) => client.ended))
+  while (ended < count + 1) await new Promise(setImmediate)
+  assert.equal(ended, count + 1)
+  for (const client of [...clients, payer]) client.leave()
   await allEnded()
 })
 

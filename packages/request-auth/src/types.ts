@@ -32,6 +32,8 @@ export interface Claims {
   nonce: string
   iat: number
   exp: number
+  /** Unix seconds before which the token is not valid (RFC 7519, section 4.1.5), where it has this optional claim. */
+  nbf?: number
   sub: string
   bodyHash: string
 }

@@ -46,8 +46,12 @@ export async function verifyRequest({ request, apiKey, publicKey, now, age, lega
   const exp = integer(claims, 'exp')
   if (exp <= iat) throw new AuthError('exp', 'must be later than iat')
   if (exp - iat >= WINDOW_S) throw new AuthError('exp', `must be strictly less than iat + ${WINDOW_S}`)
+  const nbf = claims['nbf'] === undefined ? undefined : integer(claims, 'nbf')
   if (age === 'live') {
     if (iat > now + CLOCK_SKEW_S) throw new AuthError('iat', `lies in the future: check the clock (server time ${now})`)
+    if (nbf !== undefined && nbf > now + CLOCK_SKEW_S) {
+      throw new AuthError('nbf', `lies in the future: the token is not valid yet (server time ${now})`)
+    }
     if (exp <= now - CLOCK_SKEW_S) throw new AuthError('exp', `has passed (server time ${now})`)
   }
   const sub = claims['sub']
@@ -66,7 +70,7 @@ export async function verifyRequest({ request, apiKey, publicKey, now, age, lega
     }
     if (!equal(hash, expected)) throw new AuthError('bodyHash', 'is not the lowercase hex SHA-256 of the body received')
   }
-  return { uri, nonce: nonceOf(claims['nonce']), iat, exp, sub, bodyHash: expected }
+  return { uri, nonce: nonceOf(claims['nonce']), iat, exp, sub, bodyHash: expected, ...(nbf === undefined ? {} : { nbf }) }
 }
 
 /** The API key that a token claims, unverified: for looking up the key to verify with. */
@@ -90,7 +94,7 @@ function readObject(segment: string, what: string): Record<string, unknown> {
   return value as Record<string, unknown>
 }
 
-function integer(claims: Record<string, unknown>, name: 'iat' | 'exp'): number {
+function integer(claims: Record<string, unknown>, name: 'iat' | 'exp' | 'nbf'): number {
   const value = claims[name]
   if (!(value instanceof JsonNumber) || !/^\d{1,12}$/.test(value.text)) {
     throw new AuthError(name, 'must be an integer: seconds since the Unix Epoch')

@@ -54,6 +54,17 @@ test('clocks may differ by five seconds either way', async () => {
   await refuses(verify(signed, { now: exp + 5 }), 'exp', /passed/)
 })
 
+test('a token is refused before its nbf, by a clock that is up to five seconds behind; nbf is optional, and an integer', async () => {
+  const at = (nbf: unknown) => withClaims({ nbf })
+  assert.equal((await verify(await at(NOW - 100))).nbf, NOW - 100)
+  await verify(await at(NOW + CLOCK_SKEW_S))
+  await refuses(verify(await at(NOW + CLOCK_SKEW_S + 1)), 'nbf', /future: the token is not valid yet/)
+  await verify(await at(NOW + CLOCK_SKEW_S + 1), { now: NOW + 1 })
+  await refuses(verify(await at(NOW * 1000)), 'nbf')
+  for (const value of [null, true, {}, [], '', String(NOW), NOW + 0.5, -1, 1e21]) await refuses(verify(await at(value)), 'nbf', /integer/)
+  assert.equal((await verify(await at(NOW + 10_000), { age: 'none' })).nbf, NOW + 10_000, 'a signer node applies its own tolerance')
+})
+
 test('age none: a stored request verifies years later, or before its time', async () => {
   const signed = await sign()
   await verify(signed, { age: 'none', now: NOW + 10 ** 8 })

@@ -30,3 +30,14 @@ test('a request that was verified is not believed under another key, of a revoke
   assert.equal(await refusal(prove(stateOf(enrolled), request, IAT - 100)), 'NOT_AUTHENTIC', 'iat lies in the future')
   assert.deepEqual(await prove(stateOf({ ...enrolled, role: 'read-only' } as Enrolment), request, IAT).then(({ enrolment }) => enrolment.role), 'read-only')
 })
+
+test('a request is refused until a minute before its nbf, also one that was verified before', async () => {
+  const of = (nbf: number) => signRequest({ apiKey: API_KEY, privateKey, method: 'POST', uri: '/dac/v1/transaction', body: '{}', now: IAT, claims: { nbf } })
+  const request = await of(IAT + 1000)
+  const reason = async (now: number) => prove(stateOf(enrolled), request, now).then(() => null, (error: unknown) => (error as Refusal).message)
+  assert.equal(await reason(IAT), 'nbf lies in the future')
+  assert.equal(await reason(IAT + 939), 'nbf lies in the future')
+  assert.equal(await reason(IAT + 940), null)
+  assert.equal(await reason(IAT), 'nbf lies in the future')
+  assert.equal(await refusal(prove(stateOf(enrolled), await of(IAT - 1000), IAT)), null)
+})

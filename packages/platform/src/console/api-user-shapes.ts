@@ -44,8 +44,9 @@ export function enrolmentCommands({ signers }: Services, workspace: string, requ
   // Each is one line of words that no shell reads as anything else: the key, too, is somebody's choice.
   const key = `base64:${publicKeyWord(request.public_key_pem)}`
   const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
-  const allowance = request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `npx custody api-user create ${wish}${allowance}` }]
+  // Other requests may have the same key.
+  const rest = `${request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`} --request ${request.id}`
+  if (areHere(signers)) return [{ where: 'the platform’s host', command: `npx custody api-user create ${wish}${rest}` }]
   return [
     ...signers.peers.map(({ node }, at) => ({
       where: `signer node ${node}`,
@@ -53,7 +54,7 @@ export function enrolmentCommands({ signers }: Services, workspace: string, requ
     })),
     {
       where: 'the platform’s host',
-      command: `npx custody api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${allowance}`,
+      command: `npx custody api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${rest}`,
     },
   ]
 }

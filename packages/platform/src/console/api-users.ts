@@ -10,7 +10,8 @@ import {
 } from './api-user-shapes.ts'
 import { changeWorkspace, WORKSPACE, workspaceParams } from './workspace.ts'
 
-const REQUESTS_MAX = 100
+/** Open requests of a workspace, and of one person in it, so that one person cannot keep others from asking. */
+const REQUESTS_MAX = { workspace: 100, person: 20 } as const
 
 /** Who calls the API, and who is asked to be let in. */
 export const listApiUsers = panelEndpoint({
@@ -66,11 +67,12 @@ export const requestApiUser = panelEndpoint({
       ip_allow_list: body.ip_allow_list ?? [], person_id: body.own ? session.personId : null, created_at: services.database.now(),
     }
     await changeWorkspace(services, visitor, async (tx) => {
-      const open = await tx.one<{ count: number }>(
-        'select count(*)::int from api_user_requests where workspace_id = $1 and api_key is null and withdrawn_at is null',
-        [member.workspaceId])
-      if (open && open.count >= REQUESTS_MAX) {
-        throw new ApiError('INVALID_REQUEST', `${REQUESTS_MAX} requests wait for an operator, which is the most: withdraw one`)
+      const open = await tx.one<{ all: number; own: number }>(
+        `select count(*)::int "all", count(*) filter (where requested_by = $2)::int own from api_user_requests
+         where workspace_id = $1 and api_key is null and withdrawn_at is null`, [member.workspaceId, session.personId])
+      if (open && (open.all >= REQUESTS_MAX.workspace || open.own >= REQUESTS_MAX.person)) {
+        const waiting = open.own >= REQUESTS_MAX.person ? `${REQUESTS_MAX.person} requests of yours` : `${REQUESTS_MAX.workspace} requests`
+        throw new ApiError('INVALID_REQUEST', `${waiting} wait for an operator, which is the most: withdraw one`)
       }
       await tx.query(
         `insert into api_user_requests (id, workspace_id, sub_account, role, public_key_pem, key_fingerprint, label, rate_limit,

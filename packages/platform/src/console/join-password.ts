@@ -23,7 +23,8 @@ export const joinPassword = panelEndpoint({
     const joining = await readJoining(services, params.token, body)
     const secret = newTotpSecret(environment)
     const sealed = people.secrets.seal(ownerOfTotp(joining.person), secret).toString('base64')
-    const passwordHash = await hashPassword(environment, body.password, people.passwordCost)
+    const passwordHash = await people.hashing.run({ email: joining.email, ip: from.ip }, () => (
+      hashPassword(environment, body.password, people.passwordCost)))
     const totpToken = await beginStep(database, environment, 'join-password', null, {
       ...joining, password_hash: passwordHash, secret: sealed,
     })

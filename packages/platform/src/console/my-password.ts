@@ -1,8 +1,9 @@
 import { z } from 'zod'
+import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
-import { countTry, forgive } from '../people/failures.ts'
+import { countTry, forgive, type Trier } from '../people/failures.ts'
 import { hashPassword, isPassword } from '../people/password.ts'
 import { newPassword, typedPassword } from '../people/shapes.ts'
 
@@ -14,19 +15,12 @@ export const setMyPassword = panelEndpoint({
   }),
   response: z.object({ has_totp: z.boolean().meta({ description: 'False: set an authenticator app up, or it does not sign in' }) }),
   async handler({ services, body, visitor }) {
-    const { database, environment, people } = services
+    const { database, people } = services
     const { personId, id, email } = visitor.session
     const trier = { email, ip: visitor.from.ip }
     const stored = await database.one<{ password_hash: string | null; has_totp: boolean }>(
       'select password_hash, totp_secret is not null has_totp from people where id = $1', [personId])
-    if (stored?.password_hash) {
-      if (body.current === undefined) throw new ApiError('INVALID_REQUEST', 'current: is required', { field: 'current' })
-      await database.transaction((tx) => countTry(tx, trier))
-      if (!await isPassword(body.current, stored.password_hash, people.passwordCost)) {
-        throw new ApiError('SIGN_IN_FAILED', 'current: is not your password', { field: 'current' })
-      }
-    }
-    const hash = await hashPassword(environment, body.password, people.passwordCost)
+    const hash = await people.hashing.run(trier, () => replacedBy(services, stored?.password_hash ?? null, body, trier))
     await changeOwn(services, visitor, { action: 'password.set' }, async (tx) => {
       await lockPerson(tx, personId)
       const changed = await tx.one(
@@ -39,6 +33,20 @@ export const setMyPassword = panelEndpoint({
     return { body: { has_totp: stored?.has_totp ?? false } }
   },
 })
+
+/** Checks the current password, where there is one. @returns the hash of the new password @throws ApiError */
+async function replacedBy(
+  { database, environment, people }: Services, stored: string | null, body: { current?: string | undefined; password: string }, trier: Trier
+): Promise<string> {
+  if (stored !== null) {
+    if (body.current === undefined) throw new ApiError('INVALID_REQUEST', 'current: is required', { field: 'current' })
+    await database.transaction((tx) => countTry(tx, trier))
+    if (!await isPassword(body.current, stored, people.passwordCost)) {
+      throw new ApiError('SIGN_IN_FAILED', 'current: is not your password', { field: 'current' })
+    }
+  }
+  return hashPassword(environment, body.password, people.passwordCost)
+}
 
 /** Takes the password away, and with it the authenticator app and the recovery codes: passkeys are left. Every other session ends. */
 export const removeMyPassword = panelEndpoint({

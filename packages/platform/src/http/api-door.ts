@@ -25,7 +25,8 @@ export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<En
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
       if (definition.access === 'write' && caller.personId !== null) await witness?.(services, caller, signed, request.ip)
       const holder: Holder = {
-        name: `key ${caller.apiKey}`, stays: async () => await services.callers.find(caller.apiKey) !== null,
+        name: `key ${caller.apiKey}`, share: `workspace ${caller.workspaceId}`,
+        stays: async () => await services.callers.find(caller.apiKey) !== null,
       }
       return { admission: { caller, signed }, holder }
     },
@@ -40,10 +41,6 @@ async function admitCaller(
   rawBody: string,
   { access, path }: Endpoint
 ): Promise<{ caller: KnownCaller; signed: SignedRequest }> {
-  if (request.headers['content-encoding'] !== undefined)
-    throw new ApiError('UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: is not accepted; the body hash covers the bytes as sent', {
-      field: 'Content-Encoding',
-    })
   try {
     const { caller, signed, rate } = await authenticate(services, request, rawBody, path)
     request.rate = rate

@@ -8,6 +8,8 @@ import type { AddressLimit } from './rate-limit.ts'
 export interface Holder {
   /** Those of one name are counted together. */
   name: string
+  /** Workspace or person that the places for streams are divided by, for example `workspace 12`. */
+  share: string
   /** Asked before each piece of it: whether it may go on. Remembers for a moment what it asks of the database. */
   stays(): Promise<boolean>
 }

@@ -49,6 +49,8 @@ export interface Reply {
   /** JSON text to send as it is. */ text?: string
   /** Server-sent events in place of a body. They must end soon after the signal: the client has left, or the server closes. */
   stream?(signal: AbortSignal): AsyncIterable<ServerEvent>
+  /** What a stream without a key reports on, for example `invoice …`: those of one resource are counted together. */
+  resource?: string
   /** A body of any length, a piece after the other, asked for no faster than the client reads. It has its `content-type`. */
   pieces?(signal: AbortSignal): AsyncIterable<string>
 }

@@ -1,3 +1,6 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { clientNetworks } from './client-network.ts'
+
 /** Requests left in a one-minute window, and when it ends (milliseconds since the Unix Epoch). */
 export interface RateState {
   remaining: number
@@ -5,7 +8,11 @@ export interface RateState {
 }
 
 const WINDOW_MS = 60_000
-const ADDRESSES_MAX = 50_000
+const NAMES_MAX = 50_000
+/** One for each value of two bytes. */
+const SHARED_COUNTERS = 65_536
+/** Limit of an IPv6 /48, as a multiple of that of a /64. */
+export const SITE_FACTOR = 16
 
 /** The full minute that holds `now`. */
 export function windowOf(now: number): { start: number; end: number } {
@@ -27,34 +34,89 @@ export function rateHeaders({ remaining, reset }: RateState): Record<string, str
   }
 }
 
-/** Counts requests by client address, in this process. */
+/** Requests of each name in one window. A count is never below the requests that were made, however many names there are. */
+class WindowCounts {
+  readonly #namesMax: number
+  readonly #counts = new Map<string, number>()
+  /** Names that found the table full share counters, by a hash that nobody outside can compute. */
+  #shared: Uint32Array | null = null
+  #secret = ''
+
+  constructor(namesMax: number) {
+    this.#namesMax = namesMax
+  }
+
+  of(name: string): number {
+    return this.#counts.get(name) ?? this.#shared?.[this.#slot(name)] ?? 0
+  }
+
+  add(name: string): number {
+    const known = this.#counts.get(name)
+    if (known !== undefined || this.#counts.size < this.#namesMax) {
+      this.#counts.set(name, (known ?? 0) + 1)
+      return (known ?? 0) + 1
+    }
+    this.#shared ??= new Uint32Array(SHARED_COUNTERS)
+    const slot = this.#slot(name)
+    const count = (this.#shared[slot] as number) + 1
+    this.#shared[slot] = count
+    return count
+  }
+
+  clear(): void {
+    this.#counts.clear()
+    this.#shared = null
+  }
+
+  #slot(name: string): number {
+    if (this.#secret === '') this.#secret = randomBytes(32).toString('hex')
+    return createHash('sha256').update(this.#secret + name).digest().readUInt16BE(0)
+  }
+}
+
+/**
+ * Counts requests in this process. A name that is an IP address counts as its network: an IPv4 address, also in IPv6 notation, as
+ * itself, and an IPv6 address as its /64, of which all in one /48 have {@link SITE_FACTOR} times the limit together.
+ */
 export class AddressLimit {
   readonly #limit: number
+  readonly #networks: WindowCounts
+  readonly #sites: WindowCounts
   #window = 0
-  readonly #counts = new Map<string, number>()
 
-  constructor(limit: number) {
+  /** @param namesMax networks that have a counter of their own in one window; all others share counters */
+  constructor(limit: number, namesMax = NAMES_MAX) {
     this.#limit = limit
+    this.#networks = new WindowCounts(namesMax)
+    this.#sites = new WindowCounts(namesMax)
   }
 
   /** `exceeded` where this request is beyond the allowance. */
   count(address: string, now: number): RateState & { exceeded: boolean } {
     this.#turn(now)
-    const requests = (this.#counts.get(address) ?? 0) + 1
-    this.#counts.set(address, requests)
-    return { ...this.look(address, now), exceeded: requests > this.#limit }
+    const { network, site } = clientNetworks(address)
+    const left = this.#left(this.#networks.add(network), site === network ? 0 : this.#sites.add(site))
+    return { remaining: Math.max(0, left), reset: windowOf(now).end, exceeded: left < 0 }
   }
 
   /** What an address has left; costs it nothing. */
   look(address: string, now: number): RateState {
     this.#turn(now)
-    return { remaining: Math.max(0, this.#limit - (this.#counts.get(address) ?? 0)), reset: windowOf(now).end }
+    const { network, site } = clientNetworks(address)
+    const left = this.#left(this.#networks.of(network), site === network ? 0 : this.#sites.of(site))
+    return { remaining: Math.max(0, left), reset: windowOf(now).end }
+  }
+
+  /** Below zero where a limit is exceeded. */
+  #left(ofNetwork: number, ofSite: number): number {
+    return Math.min(this.#limit - ofNetwork, this.#limit * SITE_FACTOR - ofSite)
   }
 
   #turn(now: number): void {
     const { start } = windowOf(now)
-    if (start === this.#window && this.#counts.size <= ADDRESSES_MAX) return
-    this.#counts.clear()
+    if (start === this.#window) return
+    this.#networks.clear()
+    this.#sites.clear()
     this.#window = start
   }
 }

@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Door, Holder } from './door.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
 import type { Streams } from './streams.ts'
-import { readBody, readParams, readQuery } from './validate.ts'
+import { assertStorablePath, readBody, readParams, readQuery } from './validate.ts'
 
 /** Makes an endpoint a route: lets the caller in, validates, calls its handler. */
 export function register<O extends Operation>(
@@ -18,7 +18,7 @@ export function register<O extends Operation>(
     async handler(request, reply) {
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
-      if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream)
+      if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
       reply.code(answer.status ?? 200)
       if (answer.headers?.['content-type'] === undefined) reply.type('application/json; charset=utf-8')
@@ -27,6 +27,8 @@ export function register<O extends Operation>(
   })
   async function answered(request: FastifyRequest): Promise<{ holder: Holder | null; answer: Reply }> {
     const askedAt = services.environment.now()
+    // Before the caller is authenticated, because that already reads the database by parts of the path.
+    assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
     const { admission, holder } = await door.admit(services, request, rawBody, definition)
     // Without a schema a body may be absent, or an empty object.

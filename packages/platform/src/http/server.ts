@@ -99,6 +99,7 @@ export async function buildServer<O extends Operation = never>(
         field: 'body',
       })
     }
+    assertPlainBody(request)
   })
   server.addHook('onSend', (request, reply, payload, done) => {
     finish(request, reply)
@@ -148,6 +149,15 @@ export async function buildServer<O extends Operation = never>(
 
 const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
+
+/** Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError `UNSUPPORTED_MEDIA_TYPE` */
+function assertPlainBody({ is404, headers }: FastifyRequest): void {
+  const coding = headers['content-encoding']
+  if (is404 || coding === undefined || /^identity$/i.test(coding)) return
+  throw new ApiError(
+    'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers '
+    + 'the bytes as sent', { field: 'Content-Encoding' })
+}
 
 /** Bytes that are no text cannot be hashed again from the stored request, nor shown to a signer node. */
 function refusedBytes(request: FastifyRequest, body: Buffer): ApiError | null {

@@ -3,21 +3,21 @@ import { reasonOf } from '@custody/chains/reason'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
+import { clientNetworks } from './client-network.ts'
 import type { Holder } from './door.ts'
 import type { ServerEvent } from './endpoint.ts'
+import { StreamPlaces, type StreamOwner } from './stream-places.ts'
 
 /** A comment this often keeps proxies from closing a stream on which nothing happens, and finds clients that are gone. */
 const COMMENT_EVERY_MS = 15_000
 /** What a browser waits before it comes back, unless it is told otherwise. */
 const RETRY_MS = 3000
-/** Open streams of one process: of one API key or session, of one client address where neither is needed, and in all. */
-export const STREAMS_MAX = { holder: 16, address: 64, all: 2000 } as const
 
 /** The answers that a server has open: streams of events, and bodies of any length. */
 export class Streams {
   readonly #services: Services
-  readonly #open = new Map<AbortController, string>()
-  readonly #counts = new Map<string, number>()
+  readonly #open = new Set<AbortController>()
+  readonly #places = new StreamPlaces()
   #isClosed = false
 
   constructor(services: Services) {
@@ -27,45 +27,55 @@ export class Streams {
   /**
    * Answers with server-sent events: of `events`, and a comment now and then, until the client leaves, the events end, its API key
    * or session is revoked, or the server closes.
-   * @param holder null: the client's address
+   * @param holder null: the stream needs no key, and counts for the client's network and its resource
    * @param events called once; its iteration ends soon after the signal
-   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` beyond {@link STREAMS_MAX}
+   * @param resource what the stream reports on, for example `invoice …`
+   * @throws ApiError `RATE_LIMITED` or `UNAVAILABLE` where {@link StreamPlaces} has no place
    */
   async sendEvents(
-    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, events: (signal: AbortSignal) => AsyncIterable<ServerEvent>
+    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, events: (signal: AbortSignal) => AsyncIterable<ServerEvent>,
+    resource: string | null = null
   ): Promise<FastifyReply> {
-    reply.header('x-accel-buffering', 'no').type('text/event-stream; charset=utf-8')
-    return this.#send(request, reply, holder, (signal) => this.#frames(events(signal), holder, signal))
+    const owner = ownerOf(request, holder, resource)
+    // A client of events reconnects and continues where it stopped, so its stream may be ended for another holder's.
+    return this.#send(request, reply, { owner, mayEnd: true }, (signal) => this.#frames(events(signal), holder, signal), () => {
+      reply.header('x-accel-buffering', 'no').type('text/event-stream; charset=utf-8')
+    })
   }
 
   /** Answers with a body of any length, on the same terms. One that breaks off breaks the connection: nobody takes a part for all. */
   async sendPieces(
     request: FastifyRequest, reply: FastifyReply, holder: Holder | null, pieces: (signal: AbortSignal) => AsyncIterable<string>
   ): Promise<FastifyReply> {
-    return this.#send(request, reply, holder, (signal) => this.#whole(pieces(signal), holder, signal))
+    const owner = ownerOf(request, holder, null)
+    return this.#send(request, reply, { owner, mayEnd: false }, (signal) => this.#whole(pieces(signal), holder, signal))
   }
 
   async #send(
-    request: FastifyRequest, reply: FastifyReply, holder: Holder | null, text: (signal: AbortSignal) => AsyncIterable<string>
+    request: FastifyRequest, reply: FastifyReply, { owner, mayEnd }: { owner: StreamOwner; mayEnd: boolean },
+    text: (signal: AbortSignal) => AsyncIterable<string>, begin: () => void = () => undefined
   ): Promise<FastifyReply> {
-    const owner = holder?.name ?? `address ${request.ip}`
-    this.#admit(owner, holder ? STREAMS_MAX.holder : STREAMS_MAX.address)
-    // Asked for the headers alone: a stream behind them would be read for ever.
-    if (request.method === 'HEAD') return reply.serializer((data) => data as string).send('')
+    if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; come back')
+    // HEAD returns the headers only; a stream behind them would never end.
+    if (request.method === 'HEAD') {
+      this.#places.assertFree(owner)
+      begin()
+      return reply.serializer((data) => data as string).send('')
+    }
     const leaving = new AbortController()
-    this.#open.set(leaving, owner)
-    this.#counts.set(owner, (this.#counts.get(owner) ?? 0) + 1)
+    let left = () => {}
+    const release = this.#places.take(owner, mayEnd ? () => left() : null)
+    this.#open.add(leaving)
+    begin()
     const stream = Readable.from(text(leaving.signal), { objectMode: false, highWaterMark: 16_384 })
-    const left = () => {
+    left = () => {
       if (!this.#open.delete(leaving)) return
-      const others = (this.#counts.get(owner) ?? 1) - 1
-      if (others > 0) this.#counts.set(owner, others)
-      else this.#counts.delete(owner)
+      release()
       leaving.abort()
       stream.destroy()
     }
-    reply.raw.once('close', left)
-    stream.once('error', left)
+    reply.raw.once('close', () => left())
+    stream.once('error', () => left())
     if (reply.raw.destroyed) left()
     return reply.send(stream)
   }
@@ -73,15 +83,7 @@ export class Streams {
   /** Ends every stream, so that the server can close. */
   close(): void {
     this.#isClosed = true
-    for (const leaving of this.#open.keys()) leaving.abort()
-  }
-
-  #admit(owner: string, most: number): void {
-    if (this.#isClosed) throw new ApiError('UNAVAILABLE', 'the server is closing; come back')
-    if (this.#open.size >= STREAMS_MAX.all)
-      throw new ApiError('UNAVAILABLE', `${STREAMS_MAX.all} streams are open, which is the most; try later`)
-    if ((this.#counts.get(owner) ?? 0) >= most)
-      throw new ApiError('RATE_LIMITED', `${most} streams of this ${owner.split(' ')[0]} are open, which is the most; close one`)
+    for (const leaving of this.#open) leaving.abort()
   }
 
   async *#whole(pieces: AsyncIterable<string>, holder: Holder | null, signal: AbortSignal): AsyncGenerator<string> {
@@ -126,6 +128,11 @@ export class Streams {
       void iterator.return?.().catch(() => undefined)
     }
   }
+}
+
+function ownerOf(request: FastifyRequest, holder: Holder | null, resource: string | null): StreamOwner {
+  if (holder) return { kind: 'holder', name: holder.name, share: holder.share }
+  return { kind: 'open', ...clientNetworks(request.ip), resource }
 }
 
 const hasLeft = async (holder: Holder | null): Promise<boolean> => holder !== null && !await holder.stays()

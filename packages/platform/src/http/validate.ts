@@ -75,12 +75,40 @@ function unknownName(name: string, what: 'field' | 'parameter', known: readonly 
 function parse<T>(schema: z.ZodType<T>, value: unknown, part: string): T {
   const result = parsedBy(schema, value, { error: inOurWords })
   if (result === null) throw new ApiError('INVALID_REQUEST', `${part}: has a value of another kind`, { field: part })
-  if (result.success) return result.data
+  if (result.success) {
+    assertStorable(value, [], part)
+    return result.data
+  }
   const [issue] = result.error.issues
   const field = issue && issue.path.length > 0 ? issue.path.map(String).join('.') : part
   // A schema's own message, such as "must be EXTERNAL", says less of a field that is not there.
   const isAbsent = issue?.path.length === 1 && !Object.hasOwn(value as object, issue.path[0] as PropertyKey)
   throw new ApiError('INVALID_REQUEST', `${field}: ${isAbsent ? 'is required' : (issue?.message ?? 'is not valid')}`, { field })
+}
+
+/** Whether PostgreSQL stores a text as it is: it has no NUL, and stores half of a surrogate pair as another character. */
+const isStorable = (text: string): boolean => !text.includes('\0') && text.isWellFormed()
+
+/** @throws ApiError `NOT_FOUND` where a part of the path is no text that the database could hold */
+export function assertStorablePath(params: Record<string, string>): void {
+  if (!Object.values(params).every(isStorable)) throw new ApiError('NOT_FOUND', 'no such path: a part of it contains the character NUL')
+}
+
+/**
+ * Applies to every text of a request, whatever its schema allows.
+ * @throws ApiError 400 that names the field
+ */
+function assertStorable(value: unknown, path: readonly string[], part: string): void {
+  if (typeof value === 'string') {
+    if (isStorable(value)) return
+    const field = path.length > 0 ? path.join('.') : part
+    throw new ApiError('INVALID_REQUEST', `${field}: must not contain the character NUL or half of a surrogate pair`, { field })
+  }
+  if (typeof value !== 'object' || value === null || value instanceof JsonNumber) return
+  for (const [name, each] of Object.entries(value)) {
+    if (!isStorable(name)) assertStorable(name, path, part)
+    assertStorable(each, [...path, name], part)
+  }
 }
 
 const KINDS: Record<string, string> = {

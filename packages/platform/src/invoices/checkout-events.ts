@@ -16,7 +16,7 @@ export const checkoutEvents = endpoint({
   async handler({ services, params: { inv_id } }) {
     const invoice = await readInvoice(services, services.database, inv_id)
     if (!invoice) throw noInvoice(inv_id)
-    return { stream: (signal) => statesOf(services, inv_id, invoice.row.workspace_id, signal) }
+    return { stream: (signal) => statesOf(services, inv_id, invoice.row.workspace_id, signal), resource: `invoice ${invoice.row.id}` }
   },
 })
 

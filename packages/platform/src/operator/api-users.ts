@@ -6,7 +6,8 @@ import { ensureWorkspace } from '../prepaid-fee/ensure-workspace.ts'
 
 /**
  * Writes an API user down, and its workspace and sub-account where they do not exist. API key and index come from the
- * operator, who has them from the signer nodes. The same again changes nothing.
+ * operator, who has them from the signer nodes. The same again changes nothing. Without the id of a request of the control panel the
+ * API user has no label and no owner.
  */
 export const createApiUser: Command = async (services, input) => {
   const wish = readWish({
@@ -17,6 +18,7 @@ export const createApiUser: Command = async (services, input) => {
   if (rateLimit !== null && (!Number.isInteger(rateLimit) || rateLimit < 1 || rateLimit > 10_000_000)) {
     throw new OperatorError('--rate-limit: must be an integer from 1 to 10000000')
   }
+  const request = input['request'] === undefined ? null : String(input['request'])
   return services.database.transaction(async (tx) => {
     const workspace = await ensureWorkspace(services, tx, wish.workspace)
     await tx.query('insert into sub_accounts (workspace_id, name, path_index) values ($1, $2, $3) on conflict do nothing', [
@@ -39,11 +41,18 @@ export const createApiUser: Command = async (services, input) => {
         and revoked_at is null`, [wish.apiKey, sub.id, wish.role, wish.publicKeyPem])
     if (!same) throw new OperatorError(`--api-key: ${wish.apiKey} exists already, for something else or revoked`)
     if (made) {
-      const request = await fulfilRequest(tx, { workspaceId: workspace, ...wish, apiKey: wish.apiKey })
+      if (request !== null && !await fulfilRequest(tx, request, { workspaceId: workspace, ...wish, apiKey: wish.apiKey })) {
+        throw new OperatorError(`--request: ${wish.workspace} has no open request ${request} for this public key, role and sub-account; `
+          + 'read it again in the panel')
+      }
       await writeAudit(tx, workspace, OPERATOR, {
         action: 'api_user.created', object: wish.apiKey,
         details: { sub_account: wish.subAccount, role: wish.role, key_fingerprint: wish.fingerprint, request },
       })
+    }
+    if (!made && request !== null
+      && !await tx.one('select 1 from api_user_requests where id::text = $1 and api_key = $2', [request, wish.apiKey])) {
+      throw new OperatorError(`--request: ${wish.apiKey} exists already, and was not made for this request`)
     }
     return {
       api_key: wish.apiKey, workspace: wish.workspace, sub_account: wish.subAccount, sub_account_index: sub.path_index, role: wish.role,

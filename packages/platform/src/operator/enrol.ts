@@ -7,7 +7,11 @@ import { orderNodes, type NodeAnswer } from './nodes.ts'
 import { readName } from './workspaces.ts'
 
 /** What the operator says of an API user; the API key is made here, never by the platform. */
-export interface Wish { workspace: string; subAccount: string; role: string; publicKeyPem: string; apiKey?: string; index?: number }
+export interface Wish {
+  workspace: string; subAccount: string; role: string; publicKeyPem: string; apiKey?: string; index?: number
+  /** Id of the control panel's request that it fulfils. */
+  request?: string
+}
 
 /** What a caller pins: handed over with the API key, out of the nodes' own mouths. */
 export interface Trust {
@@ -32,7 +36,7 @@ export function readApiKey(value: unknown): string {
 }
 
 /** Everything that was typed, checked before anyone hears of it. @throws OperatorError that names the option */
-export function readWish(wish: Wish): Required<Omit<Wish, 'index'>> & { index?: number; fingerprint: string } {
+export function readWish(wish: Wish): Required<Omit<Wish, 'index' | 'request'>> & { index?: number; fingerprint: string } {
   const workspace = readName(wish.workspace, 'workspace')
   const subAccount = readName(wish.subAccount, 'sub-account')
   if (wish.role !== 'full' && wish.role !== 'read-only') throw new OperatorError('--role: must be full or read-only')
@@ -107,7 +111,7 @@ export async function createApiUserEverywhere(
   try {
     await callPlatform(home, 'api-user create', {
       api_key: enrolled.apiKey, workspace, sub_account: subAccount, sub_account_index: enrolled.index, role, public_key_pem: publicKeyPem,
-      rate_limit: rateLimit,
+      rate_limit: rateLimit, request: wish.request,
     })
   } catch (error) {
     if (error instanceof PlatformAway || !(error instanceof OperatorError)) {

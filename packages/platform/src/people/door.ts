@@ -44,7 +44,7 @@ export const panelDoor = (limits: AddressLimits): Door<PanelEndpoint> => ({
     return {
       admission: { visitor, ...(caller ? { caller } : {}) },
       holder: {
-        name: `session ${someone.id}`,
+        name: `session ${someone.id}`, share: `person ${someone.personId}`,
         // Of a member alone: what a stream tells is its workspace's.
         stays: async () => {
           const still = await services.people.sessions.find(token)

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import ipaddr from 'ipaddr.js'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
+import { networkOf } from '../http/client-network.ts'
 
 /** Failures in a row before a lock: of one e-mail address, and of one client's address, behind which many may be. */
 const FREE = { email: 5, address: 30 } as const
@@ -17,14 +17,6 @@ const subjectsOf = ({ email, ip }: Trier): [{ subject: string; free: number }, {
   { subject: `email ${createHash('sha256').update(email).digest('hex')}`, free: FREE.email },
   { subject: `address ${networkOf(ip)}`, free: FREE.address },
 ]
-
-/** A client's address; of IPv6 the 64 bits that one client is given, or he would have as many addresses as he likes. */
-export function networkOf(ip: string): string {
-  if (!ipaddr.isValid(ip)) return ip
-  const address = ipaddr.process(ip)
-  if (!(address instanceof ipaddr.IPv6)) return address.toString()
-  return `${address.parts.slice(0, 4).map((part) => part.toString(16)).join(':')}::/64`
-}
 
 /**
  * Counts a try as failed before it is looked at, so that as many at once as anybody likes are counted too. What turns out right

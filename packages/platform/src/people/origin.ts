@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify'
+import ipaddr from 'ipaddr.js'
 import { ApiError } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import type { From } from './sessions.ts'
@@ -7,6 +8,20 @@ const LOOPBACK = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i
 
 const isHttps = ({ publicUrl }: Services['settings']): boolean => publicUrl?.startsWith('https://') ?? false
 
+/** Headers by which proxies pass on a request. */
+const FORWARDED = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip']
+
+/**
+ * Whether a request was sent on this machine, to a loopback name. The caller writes the `Host` header, so the connection decides: it
+ * comes from a loopback address, and no proxy on this machine passed the request on. The name counts too, because a page elsewhere
+ * can have a name of its own lead to a loopback address.
+ */
+function isOfThisMachine({ headers, socket }: FastifyRequest): boolean {
+  const { remoteAddress = '' } = socket
+  return LOOPBACK.test(headers.host ?? '') && ipaddr.isValid(remoteAddress) && ipaddr.process(remoteAddress).range() === 'loopback'
+    && FORWARDED.every((name) => headers[name] === undefined)
+}
+
 /**
  * From where a request comes, and the origin of the page that makes it. Without https the panel is there on this machine alone:
  * a password would travel in the open, and a page of anybody's could have its name lead here.
@@ -14,7 +29,7 @@ const isHttps = ({ publicUrl }: Services['settings']): boolean => publicUrl?.sta
  */
 export function fromOf({ settings }: Services, request: FastifyRequest): From {
   const host = request.headers.host ?? ''
-  const isLocal = LOOPBACK.test(host)
+  const isLocal = isOfThisMachine(request)
   const isSecure = isHttps(settings)
   if (!isSecure && !isLocal) {
     throw new ApiError(

@@ -3,6 +3,7 @@ import type { Database } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import type { Secrets } from '../secrets.ts'
 import { PASSWORD_COST, type PasswordCost } from './password.ts'
+import { PasswordQueue } from './password-queue.ts'
 import { Sessions } from './sessions.ts'
 
 /** Steps of a sign-in that one client's address may take in a minute, right or wrong. */
@@ -14,6 +15,8 @@ export interface People {
   /** Seals the secrets of authenticator apps. */
   secrets: Secrets
   passwordCost: PasswordCost
+  /** Every hash of a password goes through it. */
+  hashing: PasswordQueue
   signIns: AddressLimit
   /** Requests of one session in a minute. */
   requests: AddressLimit
@@ -27,7 +30,8 @@ export function createPeople({ database, environment, secrets, rateLimit, passwo
   database: Database; environment: Environment; secrets: Secrets; rateLimit: number; passwordCost?: PasswordCost
 }): People {
   return {
-    sessions: new Sessions(database, environment), secrets, passwordCost, signIns: new AddressLimit(SIGN_INS_MAX),
+    sessions: new Sessions(database, environment), secrets, passwordCost,
+    hashing: new PasswordQueue(environment), signIns: new AddressLimit(SIGN_INS_MAX),
     requests: new AddressLimit(rateLimit),
   }
 }

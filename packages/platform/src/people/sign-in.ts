@@ -4,7 +4,7 @@ import type { Services } from '../engine/services.ts'
 import type { Reply } from '../http/endpoint.ts'
 import { writeAuditEverywhere } from './audit-log.ts'
 import { cookieHeaders } from './cookie.ts'
-import { countTry, forgive, networkOf, type Trier } from './failures.ts'
+import { countTry, forgive, type Trier } from './failures.ts'
 import { isPassword } from './password.ts'
 import { presentSession } from './present.ts'
 import { takeRecoveryCode } from './recovery-codes.ts'
@@ -19,7 +19,7 @@ export const ownerOfTotp = (personId: string): string => `authenticator ${person
 
 /** @throws ApiError `RATE_LIMITED` where the client's address has begun too many sign-ins in this minute */
 export function countSignIn({ people, environment }: Services, { ip }: Pick<From, 'ip'>): void {
-  const { exceeded, reset } = people.signIns.count(networkOf(ip), environment.now())
+  const { exceeded, reset } = people.signIns.count(ip, environment.now())
   if (!exceeded) return
   throw new ApiError(
     'RATE_LIMITED', `too many sign-ins from this address in this minute; wait until ${new Date(reset).toISOString()}`,
@@ -29,15 +29,20 @@ export function countSignIn({ people, environment }: Services, { ip }: Pick<From
 /**
  * The first half of a sign-in by password. Whoever it is, and whatever is wrong, the answer and the time that it takes are alike.
  * @returns the token for the second half
- * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`
+ * @throws ApiError `SIGN_IN_FAILED`, `RATE_LIMITED`, `UNAVAILABLE`
  */
 export async function checkPassword(services: Services, email: string, password: string, from: From): Promise<string> {
-  const { database, environment, people } = services
   countSignIn(services, from)
   const trier = { email, ip: from.ip }
+  // What the queue refuses was not looked at, so it counts as no failure.
+  return services.people.hashing.run(trier, () => tryPassword(services, trier, password))
+}
+
+async function tryPassword(services: Services, trier: Trier, password: string): Promise<string> {
+  const { database, environment, people } = services
   await database.transaction((tx) => countTry(tx, trier))
   const person = await database.one<{ id: string; password_hash: string | null; has_totp: boolean }>(
-    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [email])
+    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [trier.email])
   const isRight = await isPassword(password, person?.password_hash ?? null, people.passwordCost)
   if (!person || !isRight || !person.has_totp) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
   return database.transaction(async (tx) => {

@@ -60,7 +60,9 @@ export async function prove(state: State, request: SignedRequest, now: number, r
     if (!enrolment) throw new Refusal('NOT_ENROLLED', 'The API key is not enrolled at this node')
     if (enrolment.revoked && !revokedToo) throw new Refusal('NOT_ENROLLED', 'The API key is revoked at this node')
     const claims = await claimsOf(request, enrolment.public_key_pem, sub, now)
-    if (claims.iat > now + FUTURE_S_MAX) throw new Refusal('NOT_AUTHENTIC', 'iat lies in the future')
+    for (const claim of ['iat', 'nbf'] as const) {
+      if ((claims[claim] ?? 0) > now + FUTURE_S_MAX) throw new Refusal('NOT_AUTHENTIC', `${claim} lies in the future`)
+    }
     return { request, enrolment, nonce: claims.nonce, iat: claims.iat, exp: claims.exp, transaction_id: transactionId(sub, claims.nonce) }
   } catch (error) {
     if (error instanceof AuthError) throw new Refusal('NOT_AUTHENTIC', `${error.claim} ${error.message}`, { claim: error.claim })

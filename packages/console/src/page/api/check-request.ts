@@ -157,7 +157,7 @@ async function checkSignature(pem: string, input: string, signature: string, add
 }
 
 function checkTimes(claims: Record<string, unknown>, nowS: number | null, add: Add): void {
-  const read = (name: 'iat' | 'exp') => {
+  const read = (name: 'iat' | 'exp' | 'nbf') => {
     const value = claims[name]
     return value instanceof JsonNumber && /^\d{1,12}$/.test(value.text) ? Number(value.text) : null
   }
@@ -167,6 +167,8 @@ function checkTimes(claims: Record<string, unknown>, nowS: number | null, add: A
     add('iat and exp are seconds', 'broken', iat === null ? wrong('iat', claims['iat']) : wrong('exp', claims['exp']))
     return
   }
+  const nbf = claims['nbf'] === undefined ? iat : read('nbf')
+  if (nbf === null) return add('nbf is seconds', 'broken', wrong('nbf', claims['nbf']))
   if (iat > SECONDS_MAX || exp > SECONDS_MAX) add('iat and exp are seconds', 'broken', 'They look like milliseconds: divide by 1000')
   else add('iat and exp are seconds', 'kept', `iat ${iat}, exp ${exp}`)
   if (exp <= iat) add('exp is after iat', 'broken', 'exp must be later than iat')
@@ -176,6 +178,7 @@ function checkTimes(claims: Record<string, unknown>, nowS: number | null, add: A
   if (nowS === null) return add('Valid now', 'skipped', 'Its age is not judged')
   if (iat > nowS + CLOCK_SKEW_S)
     add('Valid now', 'broken', `iat lies ${iat - nowS} s in the future of the server’s clock: set the clock of the machine that signs`)
+  else if (nbf > nowS + CLOCK_SKEW_S) add('Valid now', 'broken', `nbf lies ${nbf - nowS} s in the future of the server’s clock`)
   else if (exp <= nowS - CLOCK_SKEW_S)
     add('Valid now', 'broken', `It ended ${nowS - exp} s ago. A token is made for each request; of an old one, leave its age out`)
   else add('Valid now', 'kept', `For another ${exp - nowS + CLOCK_SKEW_S} s`)

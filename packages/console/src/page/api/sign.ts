@@ -2,8 +2,9 @@
 import { requestHeaders, requestSigner } from '@custody/request-auth/web'
 import { signal } from '@preact/signals'
 import { bodyOf, Problem, read, send, serverNow, SignedElsewhere } from './http.ts'
-import { listKeys, type BrowserKey } from './keys.ts'
-import { scope } from './scope.ts'
+import { judgeKeys, type KeyState } from './key-state.ts'
+import { listKeys } from './keys.ts'
+import { scope, session } from './scope.ts'
 import type { ApiUser } from './types.ts'
 import { encode, pretty } from './wire.ts'
 
@@ -22,41 +23,6 @@ export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** What is typed, on a machine that holds a key, to sign and send a request. */
 export const commandOf = ({ method, path, body }: Draft): string =>
   `npx custody request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`
-
-/** How far this browser's key for a sub-account is. */
-export interface KeyState {
-  /** `none`: no pair here; `unknown`: not requested yet; `ready`: signs. */
-  state: 'none' | 'unknown' | 'pending' | 'read-only' | 'revoked' | 'ready'
-  key: BrowserKey | null
-  user: ApiUser | null
-}
-
-/** Which of a browser's pairs signs for a sub-account: one that is enrolled before all others. */
-function judgeKeys(keys: readonly BrowserKey[], users: readonly ApiUser[], workspace: string, subAccount: string): KeyState {
-  const order = ['ready', 'pending', 'unknown', 'read-only', 'revoked', 'none']
-  const states = keys
-    .filter((key) => key.workspace === workspace && key.sub_account === subAccount)
-    .map((key): KeyState => {
-      const mine = users.filter((user) => user.key_fingerprint === key.fingerprint && user.sub_account === subAccount)
-      const user =
-        mine.find((each) => each.revoked_at === null && each.enrolment === 'enrolled') ??
-        mine.find((each) => each.revoked_at === null) ??
-        mine[0] ??
-        null
-      const state =
-        user === null
-          ? 'unknown'
-          : user.revoked_at !== null
-            ? 'revoked'
-            : user.enrolment === 'pending'
-              ? 'pending'
-              : user.role === 'full'
-                ? 'ready'
-                : 'read-only'
-      return { state, key, user }
-    })
-  return states.sort((a, b) => order.indexOf(a.state) - order.indexOf(b.state))[0] ?? { state: 'none', key: null, user: null }
-}
 
 /** Asked again no sooner: a batch signs many requests after each other. */
 const KEPT_MS = 10_000
@@ -79,7 +45,11 @@ async function askKeyState(): Promise<KeyState> {
   const { workspace, subAccount, panelPath } = scope.value
   const keys = await listKeys().catch(() => [])
   if (!keys.some((key) => key.workspace === workspace && key.sub_account === subAccount)) return { state: 'none', key: null, user: null }
-  return judgeKeys(keys, await read<ApiUser[]>(`/console/api${panelPath}/api-users`), workspace, subAccount)
+  return judgeKeys(keys, await read<ApiUser[]>(`/console/api${panelPath}/api-users`), {
+    workspace,
+    subAccount,
+    personId: session.value?.person?.id ?? null,
+  })
 }
 
 const REASONS: Record<KeyState['state'], string> = {

@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'preact/hooks'
 import { pageAt, scope } from '../api/scope.ts'
-import { keyState, type KeyState } from '../api/sign.ts'
+import type { KeyState } from '../api/key-state.ts'
+import { keyState } from '../api/sign.ts'
 import { Note } from './page.tsx'
 
 /** How far this browser's key is; null until it is known. */

@@ -14,8 +14,15 @@ export function wishOf(values: Values): Wish {
     workspace: need(values, 'workspace'), subAccount: need(values, 'sub-account'), role: need(values, 'role'), publicKeyPem,
     ...(values['api-key'] === undefined ? {} : { apiKey: need(values, 'api-key') }), ...(values['index'] === undefined ? {} : {
       index: Number(values['index']),
-    }),
+    }), ...(values['request'] === undefined ? {} : { request: readRequest(values) }),
   }
+}
+
+/** The id of a request of the control panel, as its command has it. */
+function readRequest(values: Values): string {
+  const id = need(values, 'request')
+  if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) throw new OperatorError('--request: must be the UUID that the panel shows')
+  return id
 }
 
 /** Writes what the caller pins, where it was asked for; a line that says so. */

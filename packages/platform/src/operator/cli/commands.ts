@@ -46,6 +46,7 @@ export const COMMANDS: readonly Definition[] = [
     options: {
       ...WISH, 'rate-limit N': 'requests a minute', 'api-key KEY': 'of a caller whom the signer nodes know already (docs/enrolment.md)',
       'index I': 'the sub-account’s index, as the nodes printed it',
+      'request ID': 'request of the control panel whose label, addresses and owner the API user gets, as its command shows it',
     },
     run: async () => (await apiUser()).create,
   },
