@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test'
 import { loadConfig } from '../src/config.ts'
 import { Backups } from '../src/keys/backup.ts'
 import { signedBackup, type BackupFile } from '../src/keys/backup-file.ts'
-import type { Confirmation } from '../src/keys/confirmation.ts'
+import { Confirmation } from '../src/keys/confirmation.ts'
 import { makeRecovery } from '../src/set-up/files.ts'
 import { sealText } from '../src/keys/sealed.ts'
 import { printOf } from '../src/prints.ts'
@@ -235,4 +235,37 @@ test('outside local a restoration needs the code of the preview that the operato
   assert.equal((await restoring({ confirm: preview.confirm })).restored, true)
   store.close()
   rmSync(home, { recursive: true })
+})
+
+test('a peer that repeats itself, tells without end or answers in another shape is not believed', async () => {
+  const handlers = new Map<string, (node: number, body: unknown) => Promise<Json>>()
+  let answer: (after: string | null) => Json = () => ({})
+  const peers = {
+    nodes: [2, 3], handle: (call: string, handler: (node: number, body: unknown) => Promise<Json>) => handlers.set(call, handler),
+    call: async (_node: number, _call: string, { after: from }: { after: string | null }) => answer(from),
+  }
+  const store = { state: { keys: new Map([['k', {}]]), enrolments: new Map(), drains: new Map(), restoring: false } }
+  const confirmation = new Confirmation({ config: { timeouts_ms: { keygen: 1 } }, store, peers } as unknown as ConstructorParameters<typeof Confirmation>[0])
+  const hash = (at: number): string => at.toString(16).padStart(64, '0')
+  const page = Array.from({ length: 2000 }, (_, at) => hash(at))
+  const unending = (from: string | null): string[] => page.map((_, at) => hash((from === null ? 0 : Number(`0x${from}`)) + at + 1))
+  for (const wrong of [
+    () => ({ state: 'held', people: page, more: true }), () => ({ state: 'held', people: [], more: true }),
+    (from: string | null) => ({ state: 'held', people: unending(from), more: true }), () => ({ state: 'held', people: [...page, hash(1)], more: false }),
+    () => ({ state: 'held', people: ['x'], more: false }), () => ({}),
+  ]) {
+    answer = wrong
+    await assert.rejects(confirmation.ask(), { code: 'PEER_UNAVAILABLE' })
+  }
+  answer = () => ({ state: 'lost', people: [], more: false })
+  await assert.rejects(confirmation.ask(), { code: 'RESTORING' })
+  // What a node claims of its own backup is told page by page, and only while it has no record.
+  confirmation.claim(page.concat(unending(hash(5000))))
+  const ask = (from: string | null) => (handlers.get('/peer/people') as (node: number, body: unknown) => Promise<Json>)(2, { after: from })
+  assert.deepEqual((await ask(null)).people, [])
+  store.state.keys.clear()
+  const first = await ask(null)
+  const second = await ask(first.people.at(-1))
+  assert.deepEqual([first.state, first.people.length, first.more, second.people.length, second.more], ['claimed', 2000, true, 2000, false])
+  assert.equal(new Set([...first.people, ...second.people]).size, 4000)
 })

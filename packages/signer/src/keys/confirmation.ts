@@ -14,6 +14,8 @@ import type { BackedDrain, BackedEnrolment } from './backup-file.ts'
 const CALL = '/peer/people'
 /** A hash has 64 digits: a page stays below what a peer may answer before heads are compared. */
 const PAGE = 2000
+/** What a peer may hold at most: one that tells more tells without end. */
+const HELD_MAX = 1_000_000
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/)
 const askSchema = z.strictObject({ after: hash.nullable() })
@@ -84,8 +86,8 @@ export class Confirmation {
       for (const each of people) held.add(each)
       const last = people.at(-1)
       if (!more) return held
-      if (last === undefined || (after !== null && last <= after)) {
-        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} repeats itself`, { node })
+      if (last === undefined || (after !== null && last <= after) || held.size >= HELD_MAX) {
+        throw new Refusal('PEER_UNAVAILABLE', `Node ${node} does not come to an end of what it holds`, { node })
       }
       after = last
     }
