@@ -27,7 +27,10 @@ export async function strike(world: World, kind: (typeof STRIKES)[number]): Prom
     case 'restart': {
       const { role } = world.start(chance.of(world.roles))
       const [oldest, ...others] = world.of(role)
-      if (oldest && others.length >= OF_A_ROLE_MAX) await world.kill(oldest)
+      if (!oldest || others.length < OF_A_ROLE_MAX) return
+      // What it had taken and not done is lost with it, as by any other end.
+      world.noted('a process was killed')
+      await world.kill(oldest)
       return
     }
     case 'stop':
