@@ -1,3 +1,4 @@
+import { TerminalError } from '@custody/chains/terminal'
 import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,9 +7,9 @@ import { makeCertificate, makeTlsKey } from './certificate.ts'
 
 /** What makes homes: keys, certificates, files that are whole or not there. */
 
-export class SetupError extends Error {
-  constructor(message: string) {
-    super(message)
+export class SetupError extends TerminalError {
+  constructor(message: string, ...lines: readonly string[]) {
+    super(message, ...lines)
     this.name = 'SetupError'
   }
 }
