@@ -85,7 +85,7 @@ async function freeze(
   await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
   // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
   await advance(tx, row, {
-    state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
+    state: 'FROZEN', waits: 'AML_HELD', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
     plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
   })
   await services.invoices.moved(tx, row)
@@ -101,7 +101,7 @@ export async function awaitDepositUnfreezing(services: Services, row: Transactio
     ])
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
     const waits = isUnknown || await isHeld(tx, row)
-    await advance(tx, row, waits ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    await advance(tx, row, waits ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     if (!waits) await services.invoices.moved(tx, row)
   })
 }

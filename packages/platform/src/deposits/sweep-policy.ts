@@ -61,7 +61,7 @@ export async function sweepWaits(
     const held = await lockedBalance(tx, {
       workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
     })
-    await advance(tx, row, { last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
+    await advance(tx, row, { waits: 'SWEEP_COST', last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
   })
   return true
 }

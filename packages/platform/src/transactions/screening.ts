@@ -63,7 +63,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
       }
       if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
       const [state, run_in_ms] = all.length > 0 ? ['AML_HELD', HELD_POLL_MS] as const : [(row.plan.resume ?? 'QUEUED') as State, 0] as const
-      await advance(tx, row, { state, last_error: null, plan: NO_WAIT, run_in_ms })
+      await advance(tx, row, { state, waits: state === 'AML_HELD' ? 'AML_HELD' : null, last_error: null, plan: NO_WAIT, run_in_ms })
       return all.length > 0
     })
   } catch (error) {
@@ -78,7 +78,7 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
     const is = await isHeld(tx, row)
-    await advance(tx, row, is ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    await advance(tx, row, is ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     return is
   })
   if (!held) services.environment.checkpoint('transaction.released')

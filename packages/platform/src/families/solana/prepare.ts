@@ -47,7 +47,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
       if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
       const living = await livingOf(tx, row, account, validUntil)
       const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) => built(amount, units, price))
-      if (!unsigned) return wait('waits for equal transfers to be done', TWINS_WAIT_MS)
+      if (!unsigned) return wait('EARLIER_TRANSFER', 'waits for equal transfers to be done', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
       const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
       return {
