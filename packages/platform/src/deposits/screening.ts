@@ -6,7 +6,7 @@ import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { advance, LeaseLost } from '../engine/lease.ts'
-import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { addressKeys, spaceOf } from '../aml/address-key.ts'
 import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
 import { screen, ScreeningWaits } from '../aml/screen.ts'
 import { partiesOf } from './senders.ts'
@@ -45,7 +45,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
         [row.id, row.lease_token, row.workspace_id]
       )
       if (!fresh) throw new LeaseLost(row.id)
-      const keys = parties.map(({ address }) => addressKey(network, address))
+      const keys = parties.flatMap(({ address }) => addressKeys(network, address))
       const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
