@@ -196,6 +196,9 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
   const paid = await built(chain, tokens, 6n)
   const { from: signers, payments } = opened(chain, paid)
   assert.deepEqual([signers, payments[0]?.address, payments[0]?.amount, paid.amount], [[omnibus, deposit], omnibus, 6n, 6n])
+  // The rent of the omnibus address's account for the token counts until there is one.
+  assert.deepEqual((await prepared(chain, tokens)).cost, { worst: (paid.fee as bigint) + RENT, own: false })
+  await fund('USDC_SOL', omnibus, '3')
   assert.deepEqual((await prepared(chain, tokens)).cost, { worst: paid.fee, own: false })
   assert.deepEqual([paid.worst, paid.account], [(paid.fee as bigint) + RENT, deposit])
   assert.deepEqual([paid.hold?.wallet, paid.hold?.noted], [payer, 'fee_held'])

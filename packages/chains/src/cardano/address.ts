@@ -1,4 +1,5 @@
 import { blake2b } from '@noble/hashes/blake2.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58, bech32 } from '@scure/base'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
@@ -155,7 +156,7 @@ function credentialOf(text: string): string | null {
     const isPayment = BASE_TYPES.has(type) || POINTER_TYPES.has(type) || ENTERPRISE_TYPES.has(type)
     if (!isPayment || bytes.length < ENTERPRISE_BYTES) return null
     // The lowest bit of the type says that the payment part is a script (CIP-19).
-    return `${type % 2 === 0 ? 'key' : 'script'} ${Buffer.from(bytes.subarray(1, ENTERPRISE_BYTES)).toString('hex')}`
+    return `${type % 2 === 0 ? 'key' : 'script'} ${bytesToHex(bytes.subarray(1, ENTERPRISE_BYTES))}`
   } catch {
     return null
   }
@@ -167,7 +168,7 @@ function byronRoot(bytes: Uint8Array): string | null {
   const payload = bytesOf(wrapped.item)
   if (uintOf(sum) !== BigInt(crc32(payload))) return null
   const [root] = itemsOf(read(payload))
-  return bytesOf(root).length === KEY_HASH_BYTES ? `byron ${Buffer.from(bytesOf(root)).toString('hex')}` : null
+  return bytesOf(root).length === KEY_HASH_BYTES ? `byron ${bytesToHex(bytesOf(root))}` : null
 }
 
 /** For comparison: the payment credential; of stake addresses the text in lower case, of anything else the text. */

@@ -3,7 +3,7 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
-import { feeOf, type Solana } from './fees.ts'
+import { feeOf, rentFor, type Solana } from './fees.ts'
 
 /** Equal transfers in one blockhash's life; each gets compute units of its own. */
 const TWINS_MAX = 1000
@@ -19,6 +19,8 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const [account, to, isToken] = [row.source_id as string, row.destination_id as string, asset.type === 'token']
   const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
+  // The first sweep of a token also pays the rent of the omnibus address's account for it.
+  const sweepCost = fee + (sweeps && isToken ? await rentFor(chain, asset, to) : 0n)
   const kept = await client.rent()
   const payer = isToken ? await feeWalletOf(chain, row) : row.wallet_id
   const key = await context.keys.get(row.workspace_id, network.curve)
@@ -39,7 +41,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   return {
     kind: 'prepared',
     lock: 'account',
-    ...(sweeps ? { cost: { worst: fee, own: !isToken } } : {}),
+    ...(sweeps ? { cost: { worst: sweepCost, own: !isToken } } : {}),
     async build(tx, unswept) {
       if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
       const ownFee = isToken ? 0n : worst
