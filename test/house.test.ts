@@ -202,8 +202,10 @@ const PERMISSIVE = new Set([
 
 /** Packages that leave the licence out of what they publish; looked up in the repository that their package.json names. */
 const LOOKED_UP: Record<string, string> = {
-  // LICENSE of github.com/stellar/js-stellar-xdr-json
+  // LICENSE of github.com/stellar/js-stellar-xdr-json, as of commit b6102970
   'node_modules/@stellar/stellar-xdr-json': 'Apache-2.0',
+  // Its LICENSE file: MIT, Copyright (c) 2013 Ryan Day
+  'node_modules/buffer-compare': 'MIT',
 }
 
 /** SPDX: any side of an OR, every side of an AND. */

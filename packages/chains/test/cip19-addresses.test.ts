@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Address, ByronAddress, Credential, EnterpriseAddress, PublicKey } from '@emurgo/cardano-serialization-lib-nodejs'
 import { base58, bech32 } from '@scure/base'
 import * as fc from '../../../test/property.ts'
-import { addressBytes, addressText } from '../src/cardano/address.ts'
+import { addressBytes, addressText, format, key } from '../src/cardano/address.ts'
 import { ADA, address, TEST, validate } from './cardano-support.ts'
 
 const KEY = bech32.decodeToBytes('addr_vk1w0l2sr2zgfm26ztc6nl9xy8ghsk5sh6ldwemlpmp9xylzy4dtf7st80zhd').bytes
@@ -87,4 +87,19 @@ test('no bytes make an address that is not itself', () => {
     const text = addressText(ADA, bytes)
     if (text !== null) assert.deepEqual(addressBytes(ADA, text), bytes)
   }), { numRuns: 500 })
+})
+
+test('all forms of one payment credential have one key: any stake part, pointer, enterprise, network, upper case', () => {
+  const ofKey = [0, 2, 6].flatMap((type) => PAYABLE[type] as [string, string]).concat(POINTERS[0] as string)
+  const ofScript = [1, 3, 7].flatMap((type) => PAYABLE[type] as [string, string]).concat(POINTERS[1] as string)
+  const stranger = address(ADA, new Uint8Array(32))
+  for (const forms of [ofKey, ofScript]) {
+    assert.equal(new Set(forms.flatMap((text) => [key(text), key(text.toUpperCase())])).size, 1)
+    assert.equal(new Set(forms.map((text) => format(ADA, text))).size, 1)
+  }
+  const others = [ofKey[0], ofScript[0], stranger, ...BYRON, ...STAKES, 'nothing'].map((text) => key(text as string))
+  assert.equal(new Set(others).size, others.length, 'what differs stays apart')
+  assert.deepEqual(STAKES.map((text) => key(text.toUpperCase())), STAKES)
+  assert.equal(format(ADA, 'nothing'), null)
+  for (const text of BYRON) assert.match(format(ADA, text) as string, /^cardano byron [0-9a-f]{56}$/)
 })

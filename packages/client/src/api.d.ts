@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2e9e493ead0a558e74712b181c74f3575d0bdc91bc037dce797d9253f6ff8d38
-// types 4d9921c7930fa11d8586a0d202fb03b4e5dd596800df4f0b77f8835976eb39e1
+// document e0f6d58063e52acce7ac7c21050db89f194be62a5b33edd02a200aa1e2aa525f
+// types 7148bb10665bab1404ca8226f62778eea54ce9ba7a81ef66be40000a4beda1b0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -981,7 +981,7 @@ export interface components {
             total: number;
         };
         ListForwardsResponse: {
-            data: components["schemas"]["Transaction"][];
+            data: components["schemas"]["TransactionNow"][];
             page: number;
             limit: number;
             total: number;
@@ -1079,7 +1079,7 @@ export interface components {
             total: number;
         };
         ListTransactionsResponse: {
-            data: components["schemas"]["Transaction"][];
+            data: components["schemas"]["TransactionNow"][];
             page: number;
             limit: number;
             total: number;
@@ -1667,6 +1667,50 @@ export interface components {
             /** Format: date-time */
             confirmed_at: string | null;
         };
+        TransactionNow: {
+            id: string;
+            type: string;
+            hash: string | null;
+            asset: string;
+            /** Format: decimal */
+            amount: Decimal;
+            /**
+             * Format: decimal
+             * @description Network fee: the estimate until confirmed, then what was paid; 0 of one that failed before it reached a chain
+             */
+            fee: Decimal;
+            fee_asset: string;
+            source_type: string;
+            source_id: string | null;
+            destination_type: string;
+            destination_id: string | null;
+            address_tag: string | null;
+            /** @enum {string} */
+            status: "pending" | "confirmed" | "failed";
+            sub_status: string;
+            confirmations: number;
+            /** @description The note given at creation; null where none was given */
+            memo: string | null;
+            sequence_id: string | null;
+            failure_reason: string | null;
+            /** Format: decimal */
+            amount_in_usd: Decimal | null;
+            /**
+             * Format: decimal
+             * @description In USD; of one that failed, what was charged all the same. null: none is taken for it
+             */
+            platform_fee: Decimal | null;
+            /** @description Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more */
+            voids: components["schemas"]["Void"][];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** Format: date-time */
+            confirmed_at: string | null;
+            /** @description What a pending transfer waits for; null where it is being processed */
+            waiting: components["schemas"]["Waiting"] | null;
+        };
         TransactionWithReplacements: {
             id: string;
             type: string;
@@ -1708,6 +1752,8 @@ export interface components {
             updated_at: string;
             /** Format: date-time */
             confirmed_at: string | null;
+            /** @description What a pending transfer waits for; null where it is being processed */
+            waiting: components["schemas"]["Waiting"] | null;
             replacements?: components["schemas"]["Replacement"][];
         };
         UnfreezeAddressRequest: {
@@ -1781,6 +1827,14 @@ export interface components {
             signed: string[];
             /** @description Transactions that entered signing, outcome unknown to the node */
             unfinished: number;
+        };
+        Waiting: {
+            /** @description Today NETWORK_FEES, GAS_TANK, COINS, EARLIER_TRANSFER, SCREENING, AML_HELD, SIGNER_NODES, ENDPOINT, CHAIN_REFUSAL, SWEEP_COST, INTERNAL; further codes may be added */
+            code: string;
+            /** @description A sentence for people; may change */
+            reason: string;
+            /** @description When it began to wait for this code */
+            since: string;
         };
         Wallet: {
             id: string;
@@ -1942,6 +1996,7 @@ export type StakeRequest = components['schemas']['StakeRequest'];
 export type StakingAnswer = components['schemas']['StakingAnswer'];
 export type TestExchangeAccountRequest = components['schemas']['TestExchangeAccountRequest'];
 export type Transaction = components['schemas']['Transaction'];
+export type TransactionNow = components['schemas']['TransactionNow'];
 export type TransactionWithReplacements = components['schemas']['TransactionWithReplacements'];
 export type UnfreezeAddressRequest = components['schemas']['UnfreezeAddressRequest'];
 export type UnfreezeAddressResponse = components['schemas']['UnfreezeAddressResponse'];
@@ -1950,6 +2005,7 @@ export type ValidateAddressRequest = components['schemas']['ValidateAddressReque
 export type ValidateAddressResponse = components['schemas']['ValidateAddressResponse'];
 export type Void = components['schemas']['Void'];
 export type VoidRecord = components['schemas']['VoidRecord'];
+export type Waiting = components['schemas']['Waiting'];
 export type Wallet = components['schemas']['Wallet'];
 export type WalletBalance = components['schemas']['WalletBalance'];
 export type Webhook = components['schemas']['Webhook'];
@@ -2228,7 +2284,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Transaction"];
+                    "application/json": components["schemas"]["TransactionNow"];
                 };
             };
         };
@@ -2252,7 +2308,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Transaction"];
+                    "application/json": components["schemas"]["TransactionNow"];
                 };
             };
         };

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
+import { manyLines } from '@custody/chains/terminal'
 import { startTracing } from '@custody/tracing'
 import { giveBackWhenIdle } from './app/idle-memory.ts'
 import { startPlatform } from './app/platform.ts'
@@ -11,7 +12,9 @@ const STOP_MS_MAX = 9500
 
 process.on(
   'unhandledRejection',
-  (error) => process.stderr.write(`custody: unhandled rejection: ${error instanceof Error ? error.stack : String(error)}\n`)
+  (error) => process.stderr.write(
+    `custody: unhandled rejection: ${manyLines(error instanceof Error ? String(error.stack) : String(error))}\n`
+  )
 )
 
 let ending = false
@@ -27,7 +30,7 @@ try {
     endGivingBack()
     setTimeout(() => process.exit(1), STOP_MS_MAX).unref()
     platform.stop().then(stopTracing).then(() => process.exit(0), (error: unknown) => {
-      process.stderr.write(`custody: could not stop cleanly: ${reasonOf(error)}\n`)
+      process.stderr.write(`custody: could not stop cleanly: ${manyLines(reasonOf(error))}\n`)
       process.exit(1)
     })
   }
@@ -42,7 +45,7 @@ try {
 } catch (error) {
   // One that is ending has closed what it would have asked.
   if (!ending) {
-    process.stderr.write(`custody: ${reasonOf(error)}\n`)
+    process.stderr.write(`custody: ${manyLines(reasonOf(error))}\n`)
     process.exit(1)
   }
 }

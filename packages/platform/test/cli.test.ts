@@ -119,7 +119,7 @@ test('a request waits for what it is told to, says where it stopped, and can be 
   await assert.rejects(sendRequest(folder, ['GET', '/x'], { ...values, until: 'a' }), /FIELD=VALUE/)
   const before = asked
   const { text } = await sendRequest(folder, ['GET', '/x'], { ...values, 'print-token': true })
-  assert.match(text, /^[\w-]+\.[\w-]+\.[\w-]+$/)
+  assert.match(String(text), /^[\w-]+\.[\w-]+\.[\w-]+$/)
   assert.equal(asked, before, '--print-token sends nothing')
   await new Promise((resolve) => { server.close(resolve) })
 })

@@ -89,7 +89,7 @@ test('the scan of a network that fails for minutes is named with its reason, and
     const { result, text, exitCode } = await doctor()
     assert.equal(exitCode, 1)
     assert.deepEqual((result['loops'] as { loop: string }[]).map(({ loop }) => loop), ['scan ETH'])
-    assert.match(text, /^scan ETH has failed for -?\d+ min: ETH: eth_getBlockByNumber answered without parentHash/m)
+    assert.match(text.join('\n'), /^scan ETH has failed for -?\d+ min: ETH: eth_getBlockByNumber answered without parentHash/m)
   } finally {
     process.env = env
     await operator.close()

@@ -55,8 +55,8 @@ for (const code of TAGGED) {
     const from = unusedOn(chain.network)
     const reason = 'the endpoint does not show the account, which has received coins'
     const asked = (attempts: number) => taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit, attempts })
-    assert.deepEqual(await chain.prepare(await asked(1)), { kind: 'wait', reason, inMs: 1000 })
-    assert.deepEqual(await chain.prepare(await asked(20)), { kind: 'wait', reason, inMs: 30_000 })
+    assert.deepEqual(await chain.prepare(await asked(1)), { kind: 'wait', code: 'ENDPOINT', reason, inMs: 1000 })
+    assert.deepEqual(await chain.prepare(await asked(20)), { kind: 'wait', code: 'ENDPOINT', reason, inMs: 30_000 })
   })
 
   test(`${code}: what died keeps its sequence, and ends where another took that`, async () => {
@@ -74,7 +74,7 @@ for (const code of TAGGED) {
     await setState(later, 'SIGNING')
     await write(later, { ...first, nonce: next + 2n }, 'BUILT')
     const closing = 'waits for a later transfer to take the place of one that was given up'
-    assert.deepEqual(await build(chain, behind), { kind: 'wait', reason: closing, inMs: 1000 })
+    assert.deepEqual(await build(chain, behind), { kind: 'wait', code: 'EARLIER_TRANSFER', reason: closing, inMs: 1000 })
     const again = await taskOf(asset, { wallet, from, to: unusedOn(chain.network), amount: 20n * unit })
     await write(again, first, 'EXPIRED', 'its own')
     assert.equal((await built(chain, again)).nonce, next)
@@ -90,7 +90,7 @@ for (const code of TAGGED) {
     await setState(first, 'SIGNING')
     const second = await taskOf(asset, { wallet, from, to, amount: 20n * unit })
     const reason = 'waits for the transfer that creates the destination account'
-    assert.deepEqual(await build(chain, second), { kind: 'wait', reason, inMs: 1000 })
+    assert.deepEqual(await build(chain, second), { kind: 'wait', code: 'EARLIER_TRANSFER', reason, inMs: 1000 })
   })
 }
 
@@ -196,6 +196,9 @@ test('SOL: a sweep of the coin pays out of what it moves, one of a token is paid
   const paid = await built(chain, tokens, 6n)
   const { from: signers, payments } = opened(chain, paid)
   assert.deepEqual([signers, payments[0]?.address, payments[0]?.amount, paid.amount], [[omnibus, deposit], omnibus, 6n, 6n])
+  // The rent of the omnibus address's account for the token counts until there is one.
+  assert.deepEqual((await prepared(chain, tokens)).cost, { worst: (paid.fee as bigint) + RENT, own: false })
+  await fund('USDC_SOL', omnibus, '3')
   assert.deepEqual((await prepared(chain, tokens)).cost, { worst: paid.fee, own: false })
   assert.deepEqual([paid.worst, paid.account], [(paid.fee as bigint) + RENT, deposit])
   assert.deepEqual([paid.hold?.wallet, paid.hold?.noted], [payer, 'fee_held'])

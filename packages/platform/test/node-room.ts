@@ -5,6 +5,8 @@ import { join } from 'node:path'
 import { assemble, loadRegistry, signing, type Network } from '@custody/chains'
 import { platformCall } from '../../signer/src/api/index.ts'
 import { errorAnswer, Refusal } from '../../signer/src/errors.ts'
+import { HostClock } from '../../signer/src/transport/host-clock.ts'
+import type { Peers } from '../../signer/src/transport/peers.ts'
 import type { Parts } from '../../signer/src/parts.ts'
 import { Judge } from '../../signer/src/policy/judge.ts'
 import { accountOf, isNonceGap } from '../../signer/src/policy/nonce.ts'
@@ -63,8 +65,13 @@ export class NodeRoom {
       sign: async (order: Order, partner: number) => (await this.#sign(node, partner, [order]))[0],
       signAll: (orders: Order[], partner: number) => this.#sign(node, partner, orders),
     }
+    const peers = {
+      nodes: [...identities.keys()].filter((each) => each !== node),
+      call: async (peer: number) => ({ clock: this.now() + (this.offMs.get(peer) ?? 0) }),
+    } as unknown as Peers
     this.#nodes.set(node, {
       store,
+      hostClock: new HostClock({ store, peers, log: () => undefined }),
       registry,
       judge,
       coordinator,

@@ -9,6 +9,7 @@ import { banMessages } from '../src/console/health.ts'
 import type { Services } from '../src/engine/services.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { createMetrics } from '../src/metrics.ts'
+import type { Outcome } from '../src/operator/cli/typed.ts'
 import { ban, bans } from '../src/operator/cli/signer.ts'
 import { banLine, diagnoseBans } from '../src/operator/doctor-bans.ts'
 import { SignerNodes } from '../src/signing/nodes.ts'
@@ -45,15 +46,17 @@ test('without a ban each pair of nodes is 0, and the doctor says nothing', async
   await assert.rejects(async () => run(ban, 1, { peer: 'three' }), /--peer: must be 1, 2 or 3/)
 })
 
+const printed = ({ text = [] }: Outcome): string => [text].flat().join('\n')
+
 test('a ban is shown by the command, the metric and the doctor, also where only the third node can say so', async () => {
-  const { text = '' } = await run(ban, 1, { peer: '3', reason: 'seen at its host' })
+  const text = printed(await run(ban, 1, { peer: '3', reason: 'seen at its host' }))
   assert.match(text, /^signer 1 has banned signer 3 \([0-9a-f]{64}\): operator's order, \d{4}-\S+Z: seen at its host$/)
-  assert.equal((await run(bans, 1)).text, text)
+  assert.equal(printed(await run(bans, 1)), text)
   assert.deepEqual((await gauges()).filter((line) => line.endsWith(' 1')), ['custody_signer_bans{node="1",banned="3"} 1'])
   const confirmed = [{ by: 1, banned: 3, confirmed: true }]
   assert.deepEqual(await diagnoseBans(folder), confirmed)
   assert.match(banLine(confirmed[0]!), /^signer 1 has banned signer 3: stop withdrawals and move the funds .*replacing-a-banned-node\.md\)$/)
-  for (let tries = 0; !/signer 1 reports a ban of signer 3/.test((await run(bans, 2)).text ?? ''); tries++) {
+  for (let tries = 0; !/signer 1 reports a ban of signer 3/.test(printed(await run(bans, 2))); tries++) {
     assert.ok(tries < 100, 'node 2 has no report')
     await sleep(100)
   }

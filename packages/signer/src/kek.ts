@@ -1,7 +1,7 @@
 import { makeTokenKey, readKek } from '@custody/key-encryption'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { reasonOf } from '@custody/chains/reason'
+import { printError, printJson, TerminalError } from '@custody/chains/terminal'
 import { checkKek } from './kek/check.ts'
 import { surroundingsOf } from './kek/home.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
@@ -19,7 +19,7 @@ async function main(): Promise<void> {
   })
   const settings = values.kek === undefined ? null : readKek('--kek', values.kek)
   const home = values.home === undefined ? null : resolve(values.home)
-  const say = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value, null, 2)}\n`) }
+  const say = (value: unknown): void => printJson(value, 2)
   if (command === 'status' && home) say(keyStatus(home))
   else if (command === 'rotate' && home) {
     const { moved, status } = await rotate(home, settings, process.env)
@@ -28,10 +28,10 @@ async function main(): Promise<void> {
   else if (command === 'keygen' && settings?.kind === 'pkcs11') {
     await makeTokenKey(settings, surroundingsOf(process.cwd(), process.env))
     say({ token: settings.token, key: settings.key, id: settings.id ?? null })
-  } else throw new Error(USAGE)
+  } else throw new TerminalError(...USAGE.split('\n'))
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`kek: ${reasonOf(error)}\n`)
+  printError('kek', error)
   process.exitCode = 1
 })

@@ -1,6 +1,6 @@
 import { parseAmount, loadRegistry, type RpcEndpoint } from '@custody/chains'
 import { sweeperOf } from '@custody/chains/sweep'
-import { reasonOf } from '@custody/chains/reason'
+import { printError, printJson, printLines, printNotice, TerminalError } from '@custody/chains/terminal'
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -44,7 +44,7 @@ const ROUNDS_MAX = 6
 
 function need(values: Values, name: Name): string {
   const value = values[name]
-  if (value === undefined || value === '') throw new Error(`--${name} is needed\n\n${USAGE}`)
+  if (value === undefined || value === '') throw new TerminalError(`--${name} is needed`, '', ...USAGE.split('\n'))
   return value
 }
 function whole(values: Values, name: Name, otherwise: number): number {
@@ -68,8 +68,8 @@ function write(path: string, value: unknown): void {
   if (existsSync(path)) throw new Error(`${path} exists already; name another file`)
   writeFileSync(path, `${JSON.stringify(value, null, 1)}\n`, { mode: 0o600, flag: 'wx' })
 }
-const tell = (line: string): void => { process.stderr.write(`${line}\n`) }
-const print = (value: unknown): void => { process.stdout.write(`${JSON.stringify(value)}\n`) }
+const tell = (line: string): void => printNotice(line)
+const print = (value: unknown): void => printJson(value)
 
 /** @returns the most that one transaction may cost, in the smallest native unit */
 function feeMaxOf(values: Values, network: string): bigint {
@@ -101,7 +101,7 @@ async function runNode(values: Values): Promise<void> {
   const end = (): void => { void running.stop().then(() => process.exit(0)) }
   process.on('SIGTERM', end)
   process.on('SIGINT', end)
-  process.stdout.write(`recovery node ${running.node} ready, ${running.keys} keys\n`)
+  printLines(`recovery node ${running.node} ready, ${running.keys} keys`)
 }
 
 /** What could be moved is; the exit code is 1 where something waits for fuel that nobody here has. */
@@ -167,10 +167,10 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
 try {
   const [name = '', ...words] = process.argv.slice(2)
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (!command) throw new Error(USAGE)
+  if (!command) throw new TerminalError(...USAGE.split('\n'))
   const { values } = parseArgs({ args: words, options: Object.fromEntries(OPTIONS.map((option) => [option, { type: 'string' as const }])) })
   await command(values as Values)
 } catch (error) {
-  process.stderr.write(`recover: ${reasonOf(error)}\n`)
+  printError('recover', error)
   process.exitCode = 1
 }

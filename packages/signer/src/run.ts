@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { jsonText, oneLine } from '@custody/chains/terminal'
 import { hardenProcess } from '@custody/threshold'
 import { startTracing } from '@custody/tracing'
 import { loadConfig } from './config.ts'
@@ -45,10 +46,10 @@ async function main(): Promise<void> {
 }
 
 process.on('unhandledRejection', (error) => {
-  process.stderr.write(`${JSON.stringify({ level: 'error', message: 'unhandled rejection', reason: reason(error) })}\n`)
+  process.stderr.write(`${jsonText({ level: 'error', message: 'unhandled rejection', reason: reason(error) })}\n`)
   process.exit(70)
 })
 main().catch((error: unknown) => {
-  process.stderr.write(`signer: ${reason(error)}\n`)
+  process.stderr.write(`signer: ${oneLine(reason(error))}\n`)
   process.exit(1)
 })

@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { reasonOf } from '@custody/chains/reason'
+import { printError, printJson, printLines, printNotice } from '@custody/chains/terminal'
 import type { ConfigFile } from './config.ts'
 import { keyFileOf, makeHomeKey } from './kek/home.ts'
 import { readRecoverySecret } from './keys/backup.ts'
@@ -157,22 +157,24 @@ export async function setup(options: SetupOptions): Promise<void> {
   await setupLocal(resolve(options.home), options)
 }
 
-const USAGE = `usage: setup.ts --home PARENT --ports p1,p2,p3    three nodes on this machine, to try things out
-       setup.ts --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE]
-       setup.ts --mode … --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE
-       setup.ts --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]
-       setup.ts --as recovery --node N --out FILE
-       setup.ts --check --home HOME
-       setup.ts --repair-clock --home HOME    a node whose clock was ahead once, while it stands still
-       setup.ts --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT
-         PRINT: of the lost node, as setup.ts --check says it at another; may be left out in local
-       --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)`
+const USAGE = [
+  'usage: setup.ts --home PARENT --ports p1,p2,p3    three nodes on this machine, to try things out',
+  '       setup.ts --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE]',
+  '       setup.ts --mode … --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
+  '       setup.ts --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]',
+  '       setup.ts --as recovery --node N --out FILE',
+  '       setup.ts --check --home HOME',
+  '       setup.ts --repair-clock --home HOME    a node whose clock was ahead once, while it stands still',
+  '       setup.ts --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT',
+  '         PRINT: of the lost node, as setup.ts --check says it at another; may be left out in local',
+  '       --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)',
+] as const
 
 function tell({ half: made, lines }: Told, out: string | undefined): void {
   if (made && out !== undefined) writeJson(resolve(out), made)
-  else if (made) process.stdout.write(`${JSON.stringify(made)}\n`)
+  else if (made) printJson(made)
   // Beside the half, which may be piped on.
-  process.stderr.write(`${lines.join('\n')}\n`)
+  printNotice(lines)
 }
 
 async function main(): Promise<void> {
@@ -189,28 +191,28 @@ async function main(): Promise<void> {
   const node = values.node === undefined ? undefined : Number(values.node)
   const kek = values.kek === undefined ? {} : { kek: readKek('--kek', values.kek) }
   if (values.as === 'recovery') {
-    if (!values.out) throw new SetupError(USAGE)
+    if (!values.out) throw new SetupError(...USAGE)
     return tell(setupRecovery(node, resolve(values.out)), undefined)
   }
-  if (!values.home) throw new SetupError(USAGE)
+  if (!values.home) throw new SetupError(...USAGE)
   if (values.restore) {
-    if (!values['recovery-secret-file']) throw new SetupError(USAGE)
-    if (values.print === undefined && values.mode !== 'local') throw new SetupError(`--print is needed\n${USAGE}`)
+    if (!values['recovery-secret-file']) throw new SetupError(...USAGE)
+    if (values.print === undefined && values.mode !== 'local') throw new SetupError('--print is needed', ...USAGE)
     const told = await restoreHome({
       home: values.home, file: values.restore, recoverySecretFile: values['recovery-secret-file'], print: values.print ?? null, ...kek,
     })
-    process.stderr.write(`${restoredLines(resolve(values.home), told).join('\n')}\n`)
+    printNotice(restoredLines(resolve(values.home), told))
     return
   }
   const home = resolve(values.home)
   if (values.check) {
     const { lines, ok } = await check(home)
-    process.stdout.write(`${lines.join('\n')}\n`)
+    printLines(lines)
     process.exitCode = ok ? 0 : 1
     return
   }
   if (values['repair-clock']) {
-    process.stdout.write(`${await repairClock(home)}\n`)
+    printLines(await repairClock(home))
     return
   }
   const { mode } = values
@@ -221,7 +223,7 @@ async function main(): Promise<void> {
   const ports = (values.port ?? values.ports)?.split(',').map(Number) ?? []
   if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')
   if (mode === 'local' && node === undefined) {
-    if (ports.length === 0) throw new SetupError(USAGE)
+    if (ports.length === 0) throw new SetupError(...USAGE)
     return setup({ home, ports, mode, ...kek })
   }
   if (ports.length > 1) throw new SetupError(`${mode} is set up one node at a time: --node N --port P`)
@@ -236,7 +238,7 @@ async function main(): Promise<void> {
 
 if (import.meta.main) {
   await main().catch((error: unknown) => {
-    process.stderr.write(`setup: ${reasonOf(error)}\n`)
+    printError('setup', error)
     process.exitCode = 1
   })
 }

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { reasonOf } from '@custody/chains/reason'
+import { printError, printJson, TerminalError } from '@custody/chains/terminal'
 import { CERTIFICATE_DAYS } from './set-up/certificate.ts'
 import { certificateStatus, renewCertificate } from './set-up/renew.ts'
 
@@ -15,16 +15,16 @@ async function main(): Promise<void> {
   const { values, positionals: [command, ...more] } = parseArgs({
     options: { home: { type: 'string' }, days: { type: 'string' } }, allowPositionals: true,
   })
-  if (more.length > 0 || (command !== 'status' && command !== 'renew')) throw new Error(USAGE)
-  if (!values.home) throw new Error(`--home: is required\n${USAGE}`)
+  if (more.length > 0 || (command !== 'status' && command !== 'renew')) throw new TerminalError(...USAGE.split('\n'))
+  if (!values.home) throw new TerminalError('--home: is required', ...USAGE.split('\n'))
   const home = resolve(values.home)
   if (command === 'status' && values.days !== undefined) throw new Error('--days: belongs to renew')
   const status = command === 'status' ? certificateStatus(home)
     : await renewCertificate(home, values.days === undefined ? CERTIFICATE_DAYS : Number(values.days))
-  process.stdout.write(`${JSON.stringify({ home, ...status }, null, 2)}\n`)
+  printJson({ home, ...status }, 2)
 }
 
 main().catch((error: unknown) => {
-  process.stderr.write(`tls: ${reasonOf(error)}\n`)
+  printError('tls', error)
   process.exitCode = 1
 })

@@ -1,4 +1,5 @@
 import { blake2b } from '@noble/hashes/blake2.js'
+import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58, bech32 } from '@scure/base'
 import { refusedTag } from '../shapes.ts'
 import { ChainError, type Network, type Validation } from '../types.ts'
@@ -140,4 +141,43 @@ export function validate(network: Network, text: string, addressTag?: string | n
     if (error instanceof ChainError) return { valid: false, reason: error.message }
     throw error
   }
+}
+
+/**
+ * The payment credential behind an address of any network and form: whoever can spend from one form can spend from all. Base, pointer and
+ * enterprise addresses of a credential, with any stake part, have the same one. A Byron address contains only a hash over its key and its
+ * attributes, so it cannot be related to a Shelley address; its own root identifies it. Null where the text is no payment address.
+ */
+function credentialOf(text: string): string | null {
+  try {
+    if (!/^addr(_test)?1/i.test(text)) return byronRoot(base58.decode(text))
+    const bytes = bech32.fromWords(bech32.decode(text as `${string}1${string}`, BECH32_MAX).words)
+    const type = (bytes[0] ?? 0xff) >> 4
+    const isPayment = BASE_TYPES.has(type) || POINTER_TYPES.has(type) || ENTERPRISE_TYPES.has(type)
+    if (!isPayment || bytes.length < ENTERPRISE_BYTES) return null
+    // The lowest bit of the type says that the payment part is a script (CIP-19).
+    return `${type % 2 === 0 ? 'key' : 'script'} ${bytesToHex(bytes.subarray(1, ENTERPRISE_BYTES))}`
+  } catch {
+    return null
+  }
+}
+
+function byronRoot(bytes: Uint8Array): string | null {
+  const [wrapped, sum, more] = itemsOf(read(bytes))
+  if (wrapped?.kind !== 'tag' || wrapped.tag !== ENCODED_CBOR || more) return null
+  const payload = bytesOf(wrapped.item)
+  if (uintOf(sum) !== BigInt(crc32(payload))) return null
+  const [root] = itemsOf(read(payload))
+  return bytesOf(root).length === KEY_HASH_BYTES ? `byron ${bytesToHex(bytesOf(root))}` : null
+}
+
+/** For comparison: the payment credential; of stake addresses the text in lower case, of anything else the text. */
+export function key(text: string): string {
+  return credentialOf(text) ?? (/^stake(_test)?1/i.test(text) ? text.toLowerCase() : text)
+}
+
+/** The payment credential, which is the same on all networks of this format. */
+export function format(_network: Network, text: string): string | null {
+  const credential = credentialOf(text)
+  return credential === null ? null : `cardano ${credential}`
 }

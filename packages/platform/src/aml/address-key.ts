@@ -16,6 +16,15 @@ export function addressKey(network: Network, address: string): string {
 }
 
 /**
+ * All keys under which an address may have been written down: that of {@link addressKey}, and the text, under which versions before 0.1.0
+ * wrote Cardano's addresses.
+ */
+export function addressKeys(network: Network, address: string): string[] {
+  const checked = familyOf(network).validate(network, accountOf(network, address))
+  return [...new Set([addressKey(network, address), ...(checked.valid ? [checked.address] : [])])]
+}
+
+/**
  * What one key holder's address looks like on every network of the same format: hex of any EVM chain, the output
  * script of any UTXO network; elsewhere the text.
  */

@@ -95,7 +95,7 @@ export async function hold(services: Services, tx: Queryable, row: TransactionRo
       await emit(tx, row.workspace_id, row.sub_account_id, 'address.frozen', stringifyJson(presentFrozen(created, services.registry)))
     }
     const owner = { workspaceId: row.workspace_id, subAccountId: row.sub_account_id as string }
-    const freeze = created ?? await findFrozen(tx, owner, space, hit.key)
+    const freeze = created ?? await findFrozen(tx, owner, space, [hit.key])
     if (!freeze) throw new Error('a freeze vanished under its lock')
     await tx.query(
       'insert into aml_holds (workspace_id, transaction_id, freeze_id, held_at) values ($4, $1, $2, $3) on conflict do nothing',
@@ -114,12 +114,13 @@ export async function isHeld(tx: Queryable, row: Screened): Promise<boolean> {
 
 /** The frozen address of a sub-account, or undefined. Under {@link lockFreezing} where it is to be lifted. */
 export async function findFrozen(
-  tx: Queryable, { workspaceId, subAccountId }: { workspaceId: string; subAccountId: string }, space: string, key: string
+  tx: Queryable, { workspaceId, subAccountId }: { workspaceId: string; subAccountId: string }, space: string, keys: readonly string[]
 ): Promise<FrozenRow | undefined> {
   return tx.one<FrozenRow>(
     `select * from frozen_addresses
-     where workspace_id = $4 and sub_account_id = $1 and space = $2 and address_key = $3 and unfrozen_at is null`,
-    [subAccountId, space, key, workspaceId]
+     where workspace_id = $4 and sub_account_id = $1 and space = $2 and address_key = any($3) and unfrozen_at is null
+     order by frozen_at, id limit 1`,
+    [subAccountId, space, keys, workspaceId]
   )
 }
 

@@ -2,9 +2,9 @@ import type { Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
-import { accountOf, addressKey, spaceOf } from './address-key.ts'
+import { accountOf, addressKey, addressKeys, spaceOf } from './address-key.ts'
 import { clearedFor, frozenAmong, type Hit } from './frozen.ts'
-import type { RiskLevel } from './levels.ts'
+import { higher, type RiskLevel } from './levels.ts'
 import { isOn, openToken, readPolicy, type AmlRow, type Direction } from './policy.ts'
 import { ProviderError } from './providers/provider.ts'
 
@@ -16,6 +16,8 @@ const AT_ONCE = 8
 const STEP_MS_MAX = 40_000
 
 export interface Counterparty { address: string; tag: string | null }
+/** One party, and all addresses of theirs that a provider is asked about: it knows addresses by their text. */
+interface Known extends Counterparty { asked: string[] }
 
 /** Screening could not be finished; the transaction waits and is tried again. */
 export class ScreeningWaits extends Error {
@@ -35,10 +37,11 @@ export class ScreeningWaits extends Error {
 export async function screen(
   services: Services, row: TransactionRow, network: Network, direction: Direction, parties: readonly Counterparty[]
 ): Promise<Hit[]> {
-  const known = new Map(parties.map(({ address, tag }) => [addressKey(network, address), { address: accountOf(network, address), tag }]))
+  const known = knownOf(network, parties)
   const sanctioned = [...known].filter(([, { address }]) => services.aml.sanctions.has(network, address))
-  const listed = await frozenAmong(services.database, row, { space: spaceOf(network), keys: [...known.keys()] })
-  const hits: Hit[] = sanctioned.map(([key, party]) => ({ key, ...party, source: 'OFAC', level: 'SEVERE', freezeId: null }))
+  const written = parties.flatMap(({ address }) => addressKeys(network, address))
+  const listed = await frozenAmong(services.database, row, { space: spaceOf(network), keys: written })
+  const hits: Hit[] = sanctioned.map(([key, { address, tag }]) => ({ key, address, tag, source: 'OFAC', level: 'SEVERE', freezeId: null }))
   for (const freeze of listed) {
     if (!hits.some(({ key }) => key === freeze.address_key)) {
       hits.push({
@@ -55,14 +58,26 @@ export async function screen(
   const levels = await levelsOf(services, row, network, policy, keys, known)
   return [...levels].flatMap(([key, level]) => {
     if (level === null || !policy.risk_levels.includes(level)) return []
-    return [{ key, ...known.get(key) as Counterparty, source: policy.provider, level, freezeId: null }]
+    const { address, tag } = known.get(key) as Known
+    return [{ key, address, tag, source: policy.provider, level, freezeId: null }]
   })
+}
+
+function knownOf(network: Network, parties: readonly Counterparty[]): Map<string, Known> {
+  const known = new Map<string, Known>()
+  for (const { address: given, tag } of parties) {
+    const [key, address] = [addressKey(network, given), accountOf(network, given)]
+    const before = known.get(key)
+    if (!before) known.set(key, { address, tag, asked: [address] })
+    else if (!before.asked.includes(address)) before.asked.push(address)
+  }
+  return known
 }
 
 /** The level of each address: recent answers, and the provider for the others. */
 async function levelsOf(
   services: Services, row: TransactionRow, network: Network, policy: AmlRow, keys: readonly string[],
-  known: ReadonlyMap<string, Counterparty>
+  known: ReadonlyMap<string, Known>
 ): Promise<Map<string, RiskLevel | null>> {
   const started = services.environment.now()
   const levels = await freshAnswers(services, row, network, policy, keys)
@@ -79,9 +94,10 @@ async function levelsOf(
       throw new ScreeningWaits(policy.provider, `${asked.length - at} addresses are still to be screened`)
     }
     const outcomes = await Promise.allSettled(asked.slice(at, at + AT_ONCE).map(async (key) => {
-      const level = await services.aml.providers[policy.provider].screen(token, {
-        address: (known.get(key) as Counterparty).address, network: network.code,
-      })
+      let level: RiskLevel | null = null
+      for (const address of (known.get(key) as Known).asked) {
+        level = higher(level, await services.aml.providers[policy.provider].screen(token, { address, network: network.code }))
+      }
       await services.database.query(
         `insert into aml_screenings (workspace_id, transaction_id, provider, address_key, risk_level, screened_at)
          values ($6, $1, $2, $3, $4, $5)`,

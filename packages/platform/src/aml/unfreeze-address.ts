@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
 import { emit } from '../ledger/post.ts'
-import { addressKey, spaceOf } from './address-key.ts'
+import { addressKeys, spaceOf } from './address-key.ts'
 import { findFrozen, lift, lockFreezing, presentFrozen } from './frozen.ts'
 
 /** Takes an address off the frozen list: what this freeze event held goes on, once. */
@@ -20,7 +20,7 @@ export const unfreezeAddress = endpoint({
     const { asset, network } = findAsset(services, body.asset)
     const unfrozen = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, caller.subAccountId)
-      const freeze = await findFrozen(tx, caller, spaceOf(network), addressKey(network, body.address))
+      const freeze = await findFrozen(tx, caller, spaceOf(network), addressKeys(network, body.address))
       if (!freeze) {
         throw new ApiError(
           'NOT_FROZEN', `address: is not on the frozen list of this sub-account for ${asset.asset_name}`, { field: 'address' }

@@ -34,7 +34,7 @@ export async function waitForProvider(services: Services, row: TransactionRow, c
       )
     }
     await advance(tx, row, {
-      last_error: `${cause.provider}: ${cause.message}`.slice(0, 500),
+      waits: 'SCREENING', last_error: `${cause.provider}: ${cause.message}`.slice(0, 500),
       run_in_ms: Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(20, Math.max(0, row.attempts - 1))),
       plan: { screening_since: String(since), ...(alert ? { screening_alerted: '1' } : {}) },
     })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { pageQuery } from '../http/schemas.ts'
-import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { presentNow, transactionNowShape } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
 
@@ -12,7 +12,7 @@ export const ruleHistory = endpoint({
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/auto-forwarding/{id}/history', summary: 'List the forwards of a rule', access: 'read',
   params: z.strictObject({ id: z.string() }), query: z.strictObject(pageQuery),
-  response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: z.object({ data: z.array(transactionNowShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, params, query: { page, limit } }) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([
@@ -24,6 +24,6 @@ export const ruleHistory = endpoint({
         rule.id, rule.workspace_id,
       ]),
     ])
-    return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
+    return { body: { data: rows.map((row) => presentNow(row, services.registry)), page, limit, total: Number(count?.total ?? 0) } }
   },
 })

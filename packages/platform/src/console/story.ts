@@ -2,7 +2,7 @@ import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { exact, USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
-import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { presentNow, presentTransaction, transactionNowShape } from '../engine/present.ts'
 import { replacementsOf } from '../engine/replacement.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
@@ -16,7 +16,7 @@ const ROWS_MAX = 1000
 const person = z.object({ id: z.uuid(), email: z.string(), name: z.string() })
 
 const storyShape = z.object({
-  transaction: transactionShape.extend({ replacements: z.array(replacementShape) }),
+  transaction: transactionNowShape.extend({ replacements: z.array(replacementShape) }),
   network: z.string(),
   states: z.array(z.object({ state: z.string(), at: time, reason: z.string().nullable() })).meta({ description: 'The oldest first' }),
   request: z.object({
@@ -87,7 +87,7 @@ export const readStory = panelEndpoint({
        from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
        where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
       [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX])
-    const shown = presentTransaction(row, registry)
+    const shown = presentNow(row, registry)
     const network = registry.network(row.network)
     const paid = row.status === 'confirmed' || attempts.some(({ fee }) => fee !== null)
     return {

@@ -167,7 +167,8 @@ export async function recordDeposit(
        where workspace_id = $8 and transaction_id = $1`,
       [existing.transaction_id, block.height, block.hash, transfer.position, ...sendersFor(transfer), owner.workspace_id])
     const back = await tx.one<TransactionRow>(
-      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, source_id = $2, updated_at = $3
+      `update transactions set state = 'CONFIRMING', status = 'pending', failure_reason = null, waiting = null, source_id = $2,
+           updated_at = $3
        where workspace_id = $4 and id = $1 and state = 'REORGED' returning *`,
       [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id])
     if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)

@@ -6,7 +6,7 @@ import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { advance, LeaseLost } from '../engine/lease.ts'
-import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { addressKeys, spaceOf } from '../aml/address-key.ts'
 import { confirmHits, hold, isHeld, lockFreezing, type Hit } from '../aml/frozen.ts'
 import { screen, ScreeningWaits } from '../aml/screen.ts'
 import { partiesOf } from './senders.ts'
@@ -45,7 +45,7 @@ export async function screenDeposit(services: Services, row: TransactionRow): Pr
         [row.id, row.lease_token, row.workspace_id]
       )
       if (!fresh) throw new LeaseLost(row.id)
-      const keys = parties.map(({ address }) => addressKey(network, address))
+      const keys = parties.flatMap(({ address }) => addressKeys(network, address))
       const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
@@ -85,7 +85,7 @@ async function freeze(
   await emit(tx, row.workspace_id, row.sub_account_id, 'deposit.frozen', stringifyJson(shown))
   // The wallet is written down: it may be given to the deposit later, and the books are to be undone as they were made.
   await advance(tx, row, {
-    state: 'FROZEN', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
+    state: 'FROZEN', waits: 'AML_HELD', last_error: null, failure_reason: reason, run_in_ms: HELD_POLL_MS,
     plan: { ...NO_WAIT, frozen_wallet: row.plan.frozen_wallet ?? row.wallet_id ?? '', unknown_sender: isUnknown ? '1' : null },
   })
   await services.invoices.moved(tx, row)
@@ -101,7 +101,7 @@ export async function awaitDepositUnfreezing(services: Services, row: Transactio
     ])
     const isUnknown = fresh?.plan.unknown_sender === '1' && !fresh.plan.senders_released
     const waits = isUnknown || await isHeld(tx, row)
-    await advance(tx, row, waits ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    await advance(tx, row, waits ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     if (!waits) await services.invoices.moved(tx, row)
   })
 }

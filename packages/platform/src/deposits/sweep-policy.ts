@@ -38,7 +38,8 @@ export async function sweepPolicyOf(
 
 /**
  * Answers true where what a deposit address holds is not worth its sweep yet, which then waits. Value and cost are
- * compared in the network's coin, for a token in USD; without current prices only the smallest amount counts.
+ * compared in the network's coin, for a token in USD, by the last known prices. Without any price a token is swept from its smallest
+ * amount, by default one whole unit.
  * @param cost the most that the sweep costs, in the smallest native unit; `own`: it is paid out of what is swept
  */
 export async function sweepWaits(
@@ -61,7 +62,7 @@ export async function sweepWaits(
     const held = await lockedBalance(tx, {
       workspace: row.workspace_id, wallet: row.wallet_id, asset: row.asset, kind: 'unswept', address: row.source_id,
     })
-    await advance(tx, row, { last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
+    await advance(tx, row, { waits: 'SWEEP_COST', last_error: reason, plan: { waits: '1' }, run_in_ms: held === o.amount ? WAIT_MS : 0 })
   })
   return true
 }
@@ -79,7 +80,12 @@ function notWorth(
   let [value, price] = [amount, cost]
   if (asset.asset_name !== native.asset_name) {
     const [mine, theirs] = [services.prices.price(coinOf(asset)), services.prices.price(coinOf(native))]
-    if (!mine || !theirs || mine.stale || theirs.stale) return null
+    // A price that was not refreshed for a while is closer than none: dust is not swept because the sources of prices are away.
+    if (!mine || !theirs) {
+      const least = minAmount > 0n ? minAmount : 10n ** BigInt(asset.decimals)
+      const what = `${show(amount, asset)} are less than the smallest sweep of ${show(least, asset)}`
+      return amount >= least ? null : `waits: without prices ${what}`
+    }
     value = usdValue(amount, asset.decimals, mine.price)
     price = usdValue(cost, native.decimals, theirs.price)
   }

@@ -43,7 +43,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
         services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')
       }
       return advance(services.database, row, {
-        state: 'BROADCASTING', hash: chain.hash, last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
+        state: 'BROADCASTING', hash: chain.hash, waits: 'ENDPOINT', last_error: `broadcast rejected: ${result.reason}`.slice(0, 500),
         run_in_ms: REJECTED_RETRY_MS,
       })
     }

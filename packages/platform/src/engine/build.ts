@@ -69,7 +69,7 @@ async function sweepable(services: Services, row: TransactionRow): Promise<bigin
 
 async function halt(services: Services, row: TransactionRow, answer: Wait | Fail): Promise<void> {
   if (answer.kind === 'fail') return refuse(services, row, answer.reason)
-  await advance(services.database, row, { last_error: answer.reason, run_in_ms: answer.inMs })
+  await advance(services.database, row, { waits: answer.code, last_error: answer.reason, run_in_ms: answer.inMs })
 }
 
 const refuse = (services: Services, row: TransactionRow, reason: string) =>

@@ -5,6 +5,7 @@ import type {
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
+import type { WaitCode } from './waiting.ts'
 
 /** Fee levels that a caller may choose from, the cheapest first. */
 export type FeeLevel = 'low' | 'medium' | 'high'
@@ -54,12 +55,17 @@ export interface Task<K extends TransactionKind = TransactionKind> {
   action: TronAction | null
 }
 
-/** The transaction cannot be made yet. `reason` is shown as the row's last_error; null: it is no trouble. */
-export interface Wait { kind: 'wait'; reason: string | null; inMs: number }
+/**
+ * The transaction cannot be made yet. `code`: why, as the API shows it; null: it is built again immediately. `reason` is the row's
+ * last_error, for the operator.
+ */
+export interface Wait { kind: 'wait'; code: WaitCode | null; reason: string | null; inMs: number }
 /** The transaction can never be made. `reason` is shown to its caller. */
 export interface Fail { kind: 'fail'; reason: string }
 
-export const wait = (reason: string | null, inMs: number): Wait => ({ kind: 'wait', reason, inMs })
+export const wait = (code: WaitCode, reason: string, inMs: number): Wait => ({ kind: 'wait', code, reason, inMs })
+/** Builds it again without anything that it waits for. */
+export const again = (inMs: number): Wait => ({ kind: 'wait', code: null, reason: null, inMs })
 export const fail = (reason: string): Fail => ({ kind: 'fail', reason })
 
 /** An unsigned transaction, and all that the engine writes with it in one commit. */

@@ -31,7 +31,7 @@ export async function commitBuilt(
     if (spender) return fail(`transfer ${spender} spends its change already`)
     const answer = await prepared.build(tx, await unsweptOf(services, tx, row))
     if (answer.kind === 'wait') {
-      await advance(tx, row, { last_error: answer.reason, run_in_ms: answer.inMs })
+      await advance(tx, row, { waits: answer.code, last_error: answer.reason, run_in_ms: answer.inMs })
       return null
     }
     const id = services.environment.uuid()

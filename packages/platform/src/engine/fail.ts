@@ -18,7 +18,7 @@ const RETURN_RETRY_MS = 30_000
 export async function startFailing(services: Services, tx: Queryable, row: TransactionRow, reason: string): Promise<void> {
   // The return of lent energy never fails for good: it is tried until the stake is back.
   if (services.kinds[row.kind].retriesFailure) {
-    return advance(tx, row, { state: 'QUEUED', last_error: reason, run_in_ms: RETURN_RETRY_MS })
+    return advance(tx, row, { state: 'QUEUED', waits: 'INTERNAL', last_error: reason, run_in_ms: RETURN_RETRY_MS })
   }
   if (ASKED_FOR.has(row.kind) && row.source_type !== 'GAS_TANK') {
     return advance(tx, row, { state: 'VOIDING', plan: { reason }, last_error: null, run_in_ms: 0 })
@@ -75,7 +75,7 @@ export async function voidAndFail(services: Services, row: TransactionRow): Prom
       'the signer nodes hold a signature that this database does not know; reconcile by hand'
     )
     return advance(services.database, row, {
-      state: 'VOIDING', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000,
+      state: 'VOIDING', waits: 'INTERNAL', last_error: `signed already: ${outcome.signed.join(', ')}`, run_in_ms: 60_000,
     })
   }
   if (!outcome.enough) throw new Error(`only ${outcome.held} signer nodes hold the void; ${outcome.needed} are needed`)

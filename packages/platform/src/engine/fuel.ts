@@ -14,7 +14,7 @@ export async function awaitFuel(services: Services, row: TransactionRow): Promis
   if (recorded) return advance(services.database, row, { state: 'CONFIRMING', hash: recorded.hash, last_error: null, run_in_ms: 0 })
   const fuel = await services.tanks.arrived(services, row)
   if (fuel === 'waits') {
-    await advance(services.database, row, { run_in_ms: null })
+    await advance(services.database, row, { waits: 'GAS_TANK', run_in_ms: null })
     // Fuel that came while this was under way could not wake it.
     if (await services.tanks.arrived(services, row) !== 'waits') await wakeOne(services.database, row.workspace_id, row.id)
     return

@@ -1,5 +1,6 @@
 import type { Queryable } from '../database/pool.ts'
 import type { Services } from './services.ts'
+import { reasonFor, type WaitCode } from './waiting.ts'
 import { ASKED_FOR, type Plan, type State, type TransactionRow } from './transaction.ts'
 
 /** For so long a row is left to the worker that took it; while it works on it, it says so again. One that dies is followed after this. */
@@ -41,6 +42,8 @@ export interface Change {
   status?: 'pending' | 'confirmed' | 'failed'
   failure_reason?: string | null
   last_error?: string | null
+  /** What it waits for until its next step; absent or null: nothing that its caller need know. */
+  waits?: WaitCode | null
   hash?: string
   confirmations?: number
   fee?: bigint
@@ -63,6 +66,14 @@ export async function advance(tx: Queryable, row: TransactionRow, change: Change
     if (value === undefined) continue
     values.push(typeof value === 'bigint' ? value.toString() : value)
     sets.push(`${column} = $${values.length}`)
+  }
+  const code = change.waits ?? null
+  if (code === null) sets.push('waiting = null')
+  else {
+    // The time stays as long as the code does.
+    const waiting = { code, reason: reasonFor(code), since: tx.now().toISOString() }
+    values.push(code, JSON.stringify(waiting))
+    sets.push(`waiting = case when waiting->>'code' = $${values.length - 1} then waiting else $${values.length}::jsonb end`)
   }
   if (change.plan) {
     values.push(JSON.stringify(change.plan))

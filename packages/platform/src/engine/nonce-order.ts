@@ -103,14 +103,14 @@ export async function placeToSign(
         return 'waits'
       }
       if (standing.before) {
-        await advance(tx, row, { last_error: null, run_in_ms: null })
+        await advance(tx, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: null })
         return 'waits'
       }
       if (mined === null && !isContiguous(standing)) return 'gap'
       const moved =
         mined === null ? null : await closeGap(services, tx, row, { id: built.id, account, nonce: BigInt(standing.nonce) }, mined)
       if (moved === 'another') {
-        await advance(tx, row, { last_error: null, run_in_ms: null })
+        await advance(tx, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: null })
         return 'waits'
       }
       // It keeps its number, as a node may have signed it; a gap below is another's to close: the nodes refuse this one until then.

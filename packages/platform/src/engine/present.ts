@@ -1,6 +1,7 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
 import { exact, exactUsd } from '../decimals.ts'
+import { waitingShape } from './waiting.ts'
 import { voidShape } from '../signing/void.ts'
 import type { TransactionKind, TransactionRow } from './transaction.ts'
 
@@ -30,6 +31,11 @@ export const transactionShape = z.object({
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
 }).meta({ id: 'Transaction' })
+
+/** As it is read now. Events and the answer that made a transaction are kept as they were written, and say nothing of its waiting. */
+export const transactionNowShape = transactionShape.extend({
+  waiting: waitingShape.nullable().meta({ description: 'What a pending transfer waits for; null where it is being processed' }),
+}).meta({ id: 'TransactionNow' })
 
 /** The public shape of a transaction. `fee` is the estimate until it is confirmed. */
 export function presentTransaction(row: TransactionRow, registry: Registry) {
@@ -63,4 +69,9 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     updated_at: (row.confirmed_at && row.confirmed_at > row.updated_at ? row.confirmed_at : row.updated_at).toISOString(),
     confirmed_at: row.confirmed_at?.toISOString() ?? null,
   }
+}
+
+/** The public shape of a transaction that was read from the database now. */
+export function presentNow(row: TransactionRow, registry: Registry) {
+  return { ...presentTransaction(row, registry), waiting: row.status === 'pending' ? (row.waiting ?? null) : null }
 }

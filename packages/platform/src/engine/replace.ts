@@ -70,7 +70,7 @@ async function signReplacement(
   await noteShown(services.database, row, built.id)
   const outcome = await signBuilt(services, row, built, replacement)
   if (outcome.kind === 'unavailable') {
-    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+    return advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   }
   if (outcome.kind === 'refused') return giveUp(services, row, replacement, `the signer nodes refuse: ${outcome.code}: ${outcome.message}`)
   const { signed, decoded, nodes } = outcome

@@ -11,6 +11,7 @@ import { replace } from './replace.ts'
 import { sign } from './sign.ts'
 import { cancelUnsigned, voidAndFail } from './fail.ts'
 import type { State, TransactionRow } from './transaction.ts'
+import { codeOf } from './waiting.ts'
 
 const CONCURRENCY = 16
 /** While requests keep this process busy; during a burst of them no step is begun. */
@@ -56,7 +57,7 @@ async function doStep(services: Services, row: TransactionRow): Promise<void> {
       )
     }
     const pause = Math.min(RETRY_MAX_MS, RETRY_MIN_MS * 2 ** Math.min(10, row.attempts - 1))
-    await giveBack(services, row, { last_error: message.slice(0, 500), run_in_ms: pause })
+    await giveBack(services, row, { waits: codeOf(error, row.state), last_error: message.slice(0, 500), run_in_ms: pause })
   }
 }
 

@@ -74,7 +74,7 @@ export async function sign(services: Services, row: TransactionRow): Promise<voi
   if (await signRunOf(services, row, built, unsigned)) return
   const outcome = await signBuilt(services, row, { ...built, unsigned })
   if (outcome.kind === 'unavailable') {
-    return advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+    return advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
   }
   if (outcome.kind === 'refused') {
     if (outcome.code === 'NOT_EXCLUSIVE' && await returnToEarlier(services, row, built)) return
@@ -120,7 +120,7 @@ async function signRunOf(
       if (outcome.kind === 'unavailable') {
         await letGo(services.database, followers, isUntouched)
         followers = []
-        await advance(services.database, row, { last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
+        await advance(services.database, row, { waits: 'SIGNER_NODES', last_error: outcome.message, run_in_ms: UNAVAILABLE_RETRY_MS })
         return true
       }
       if (outcome.kind === 'signed') {

@@ -1,4 +1,5 @@
 import { FORMS } from '../database/forms.ts'
+import type { Waiting } from './waiting.ts'
 import type { SignedVoid } from '../signing/void.ts'
 
 export type TransactionKind = keyof typeof FORMS
@@ -28,6 +29,8 @@ export interface TransactionRow<K extends TransactionKind = TransactionKind> {
   /** The voids that the nodes have signed for a transaction that failed. */
   voids?: SignedVoid[]
   /** Millionths of a USD; absent or null: nothing is charged for it. */
+  /** Absent where the row was not read from the database; see `present.ts`. */
+  waiting?: Waiting | null
   amount_usd?: string | null; platform_fee?: string | null
 }
 

@@ -12,5 +12,5 @@ const WOULD_REFUSE = 'the chain would refuse this transfer'
  */
 export const wouldRevert = (row: TransactionRow, reason: string): Wait | Fail => {
   const isSeenAgain = row.attempts >= ATTEMPTS_MAX && row.last_error?.startsWith(WOULD_REFUSE) === true
-  return isSeenAgain ? fail(`${WOULD_REFUSE}: ${reason}`) : wait(`${WOULD_REFUSE} now: ${reason}`, RETRY_MS)
+  return isSeenAgain ? fail(`${WOULD_REFUSE}: ${reason}`) : wait('CHAIN_REFUSAL', `${WOULD_REFUSE} now: ${reason}`, RETRY_MS)
 }

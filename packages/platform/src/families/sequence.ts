@@ -21,5 +21,5 @@ export async function sequenceOf(tx: Queryable, row: TransactionRow, account: st
   if (own < next) return fail('it expired, and its sequence was used by another transaction')
   if (free >= own) return own
   if (!await isGapClosing(tx, row, account)) return fail('it expired behind a transfer that was given up')
-  return wait('waits for a later transfer to take the place of one that was given up', RETRY_MS)
+  return wait('EARLIER_TRANSFER', 'waits for a later transfer to take the place of one that was given up', RETRY_MS)
 }

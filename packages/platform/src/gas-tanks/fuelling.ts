@@ -34,12 +34,16 @@ export async function startFuelling(services: Services, row: TransactionRow, { n
     if (priced.loan && !await canLend(tx, row, priced.loan)) return again("the tank's stake is lent to another")
     const fuel = await reserveFuel(services, tx, row, native, priced)
     if ('reason' in fuel) {
-      if (filling) return advance(tx, row, { last_error: 'waits for the first fill of the gas tank', run_in_ms: TANK_FILL_RETRY_MS })
+      if (filling) {
+        const last_error = 'waits for the first fill of the gas tank'
+        return advance(tx, row, { waits: 'GAS_TANK', last_error, run_in_ms: TANK_FILL_RETRY_MS })
+      }
       return startFailing(services, tx, row, fuel.reason)
     }
     const loanId = priced.loan ? await reserveLoan(services, tx, row, priced.loan) : null
+    const isThere = fuel.fuelId === null && loanId === null
     await advance(tx, row, {
-      state: 'FUELING', fee: worst, last_error: null, run_in_ms: fuel.fuelId === null && loanId === null ? 0 : null,
+      state: 'FUELING', fee: worst, waits: isThere ? null : 'GAS_TANK', last_error: null, run_in_ms: isThere ? 0 : null,
       plan: {
         ...priced.plan, ...(loanId === null ? {} : { loan_id: loanId }), fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString(),
       },
@@ -97,7 +101,7 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
     }
     const id = await insertFuel(services, tx, row, { native, tank, amount, cost, plan: plan as Plan })
     await addPart(tx, id, row, plan as Plan, amount)
-    await advance(tx, row, { plan: { fuel_id: id }, last_error: null, run_in_ms: null })
+    await advance(tx, row, { plan: { fuel_id: id }, waits: 'GAS_TANK', last_error: null, run_in_ms: null })
   })
   services.environment.checkpoint('transaction.fuel-reserved')
 }

@@ -86,7 +86,7 @@ export async function awaitsCompany({ database, environment }: Services, row: Tr
   const waits = async () => await database.one(
     `select 1 from transactions f where ${UNDER_WAY} limit 1`, [row.network, row.destination_id, row.workspace_id]) !== undefined
   if (!await waits()) return false
-  await advance(database, row, { last_error: null, run_in_ms: leftMs })
+  await advance(database, row, { waits: 'EARLIER_TRANSFER', last_error: null, run_in_ms: leftMs })
   // What came while this was under way could not wake it.
   if (!await waits()) await wakeWaiting(database, row)
   return true

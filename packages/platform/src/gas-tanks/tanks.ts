@@ -62,7 +62,9 @@ async function fuelMore(services: Services, row: TransactionRow, replacement: Re
     if ('reason' in fuel) return fuel
     await tx.query(`update replacements set state = 'FUELING', plan = $2, updated_at = $3 where workspace_id = $4 and id = $1`,
       [replacement.id, JSON.stringify({ fuel_id: fuel.fuelId, float_taken: fuel.floatTaken.toString() }), tx.now(), row.workspace_id])
-    await advance(tx, row, { last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null })
+    await advance(tx, row, {
+      waits: fuel.fuelId === null ? null : 'GAS_TANK', last_error: null, run_in_ms: fuel.fuelId === null ? 0 : null,
+    })
     return 'started'
   })
 }

@@ -1,9 +1,10 @@
+import { TerminalError } from '@custody/chains/terminal'
 import type { Services } from '../engine/services.ts'
 
 /** A wrong option or an impossible wish; the message is for the operator. */
-export class OperatorError extends Error {
-  constructor(message: string) {
-    super(message)
+export class OperatorError extends TerminalError {
+  constructor(message: string, ...lines: readonly string[]) {
+    super(message, ...lines)
     this.name = 'OperatorError'
   }
 }

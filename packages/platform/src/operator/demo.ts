@@ -4,6 +4,7 @@ import { createServer } from 'node:net'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { reasonOf } from '@custody/chains/reason'
+import { manyLines, oneLine } from '@custody/chains/terminal'
 import { homeOf } from '../home.ts'
 import { callPlatform } from './connect.ts'
 import { callApi, type User } from './demo-call.ts'
@@ -33,7 +34,7 @@ interface Transaction {
 
 const home = homeOf(process.env)
 const started = Date.now()
-const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${text}\n`)
+const say = (text: string) => process.stdout.write(`${((Date.now() - started) / 1000).toFixed(1).padStart(6)}s  ${oneLine(text)}\n`)
 const pause = (ms: number) => new Promise((done) => setTimeout(done, ms))
 
 const call = <T>(base: string, user: User | null, method: string, path: string, body?: unknown): Promise<T> =>
@@ -224,7 +225,8 @@ async function charging(base: string, merchant: User): Promise<void> {
   say(`invoice: paid by ${paid.payments.map(({ hash }) => hash).join(', ')} and confirmed`)
 }
 
-function table(rows: string[][]): string {
+function table(cells: string[][]): string {
+  const rows = cells.map((row) => row.map(oneLine))
   const widths = (rows[0] as string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
   return rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] as number)).join('  ').trimEnd()).join('\n')
 }
@@ -286,7 +288,7 @@ async function demo(): Promise<number> {
       ...lines.map((line) => [line.asset, line.before, SEND, line.fee, line.after, line.received, line.seconds, line.hash])])}\n\n`)
     process.stdout.write(failures.length === 0
       ? `All ${lines.length} transfers were confirmed, and the books agree with the chains and the exchange.\n`
-      : `${failures.length} failed:\n${failures.map((failure) => `  ${failure}`).join('\n')}\n`)
+      : `${failures.length} failed:\n${failures.map((failure) => `  ${oneLine(failure)}`).join('\n')}\n`)
     const keyFile = relative(process.cwd(), join(folder, 'key.pem'))
     const payment = JSON.stringify({
       asset: 'ETH', amount: 0.1, destination_address: '0x00000000000000000000000000000000000000AA',
@@ -309,6 +311,6 @@ async function demo(): Promise<number> {
 }
 
 process.exitCode = await demo().catch((error: unknown) => {
-  process.stderr.write(`demo: ${reasonOf(error)}\n`)
+  process.stderr.write(`demo: ${manyLines(reasonOf(error))}\n`)
   return 1
 })

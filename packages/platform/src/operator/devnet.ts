@@ -1,3 +1,4 @@
+import { jsonText } from '@custody/chains/terminal'
 import { OperatorError } from './command.ts'
 import { callPlatform } from './connect.ts'
 
@@ -28,21 +29,24 @@ const COMMANDS: Record<string, (words: (string | undefined)[], values: Input) =>
 }
 
 /** `custody devnet …`: the side of the local chains that no real network has. */
-export async function devnetCommand(home: string, words: readonly string[], values: Input): Promise<{ result: Input; text: string }> {
+export async function devnetCommand(
+  home: string, words: readonly string[], values: Input
+): Promise<{ result: Input; text: string | string[] }> {
   const [action = '', ...rest] = words
   const input = Object.hasOwn(COMMANDS, action) ? COMMANDS[action] : undefined
   if (!input) throw new OperatorError(`devnet: ${action || '(nothing)'} is not one of ${Object.keys(COMMANDS).join(', ')}`)
   const result = await callPlatform(home, 'devnet', input(rest, values))
   // Whoever asks for a key pastes it elsewhere, or reads it by a program.
-  if (action === 'venue key') return { result, text: JSON.stringify(result) }
-  if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).map(endpointText).join('\n') }
+  if (action === 'venue key') return { result, text: jsonText(result) }
+  if (action === 'urls') return { result, text: (result['endpoints'] as Endpoint[]).flatMap(endpointLines) }
   return {
     result,
-    text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`).join('\n'),
+    text: Object.entries(result).map(([key, value]) => `${key}: ${typeof value === 'string' ? value : JSON.stringify(value)}`),
   }
 }
 
 interface Endpoint { network: string; protocol: string; url: string; websocket?: string; example: string }
 
-const endpointText = ({ network, protocol, url, websocket, example }: Endpoint): string =>
-  `${network.padEnd(8)}${protocol.padEnd(23)}${url}${websocket === undefined ? '' : `, ${websocket}`}\n        ${example}`
+const endpointLines = ({ network, protocol, url, websocket, example }: Endpoint): string[] => [
+  `${network.padEnd(8)}${protocol.padEnd(23)}${url}${websocket === undefined ? '' : `, ${websocket}`}`, ...`        ${example}`.split('\n'),
+]

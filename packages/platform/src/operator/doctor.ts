@@ -56,7 +56,7 @@ async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
  * Checks each configured endpoint, the loops of the running platform, the TLS certificates of platform and signer nodes, and whether a
  * node is banned. Works with and without a running platform.
  */
-export async function doctor(): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
+export async function doctor(): Promise<{ result: Record<string, unknown>; text: string[]; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
   const endpoints = settings.network === 'local'
@@ -103,6 +103,6 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
     ...bans.map(banLine),
     ...loops.map((each) => failingLine(each, Date.now())),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
-  ].join('\n')
+  ]
   return { result: { ok, networks: found, certificates, bans, loops }, text, exitCode: ok ? 0 : 1 }
 }

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import { join } from 'node:path'
+import { printNotice } from '@custody/chains/terminal'
 import { reasonOf } from '@custody/chains/reason'
 import { headersFor, newSecret, SECRET_BYTES } from '../webhooks/sign.ts'
 import { OperatorError } from './command.ts'
@@ -95,7 +96,7 @@ export async function listen(
       if (page.events.length > 0) continue
     } catch (error) {
       if (!(error instanceof PlatformAway)) throw error
-      if (!isAway) process.stderr.write('the platform is away; listening goes on when it is back\n')
+      if (!isAway) printNotice('the platform is away; listening goes on when it is back')
       isAway = true
     }
     await pause(ASK_EVERY_MS, undefined, { signal }).catch(() => undefined)

@@ -7,7 +7,7 @@ const POLL_MS = 500
 export async function reconcileBooks(
   home: string,
   values: Record<string, string | boolean | undefined>,
-): Promise<{ result: Record<string, unknown>; text: string; exitCode: number }> {
+): Promise<{ result: Record<string, unknown>; text: string[]; exitCode: number }> {
   await callPlatform(home, 'reconcile start', {
     dry_run: values['dry-run'] === true,
     gap: values['gap'],
@@ -24,7 +24,7 @@ export async function reconcileBooks(
   }
 }
 
-function words(report: ReconcileReport): string {
+function words(report: ReconcileReport): string[] {
   const lines = [
     `heard: signer ${report.nodes.heard.join(', ')}`,
     ...report.nodes.missing.map(({ node, reason }) => `not heard: signer ${node}: ${reason}`),
@@ -62,5 +62,5 @@ function words(report: ReconcileReport): string {
     : report.ok
       ? 'the books match the chains'
       : 'not everything is in order: see above, and run "custody reconcile" again'
-  return [...lines, last].join('\n')
+  return [...lines, last]
 }

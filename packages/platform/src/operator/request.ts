@@ -24,7 +24,7 @@ function readPrivateKey(file: string): KeyObject {
   }
 }
 
-interface Outcome { result: Record<string, unknown>; text: string; exitCode: number }
+interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number }
 type Values = Record<string, string | boolean | undefined>
 
 const USAGE = 'usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
@@ -60,7 +60,8 @@ export async function sendRequest(home: string, words: string[], values: Values)
     if (outcome.exitCode !== 0 || fieldOf(outcome.result, until.field) === until.value) return outcome
     if (Date.now() > deadline) {
       throw new OperatorError(
-        `--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s\n${outcome.text}`
+        `--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s`,
+        ...([outcome.text ?? []].flat())
       )
     }
     await new Promise((resolve) => setTimeout(resolve, UNTIL_PAUSE_MS))
@@ -86,9 +87,9 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
   try {
     // Re-indented only where no digits can be lost by it.
     const parsed: unknown = JSON.parse(text)
-    const shown = JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2) : text
-    return { result: { status: response.status, body: parsed }, text: `${head}\n${shown}`, exitCode }
+    const shown = JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]
+    return { result: { status: response.status, body: parsed }, text: [head, ...shown], exitCode }
   } catch {
-    return { result: { status: response.status, body: text }, text: `${head}\n${text}`, exitCode }
+    return { result: { status: response.status, body: text }, text: [head, ...text.split('\n')], exitCode }
   }
 }

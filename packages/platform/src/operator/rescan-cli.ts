@@ -1,3 +1,4 @@
+import { printLines, printNotice } from '@custody/chains/terminal'
 import { callPlatform } from './connect.ts'
 import { need, type Outcome, type Values } from './cli/typed.ts'
 
@@ -20,13 +21,13 @@ export async function rescan(home: string, network: string, values: Values): Pro
   }
   await callPlatform(home, 'rescan start', { network, from: need(values, 'from'), to: values['to'] })
   // One JSON object, or one field, is all that is wanted of standard output then.
-  const out = values['json'] === true || values['field'] !== undefined ? process.stderr : process.stdout
+  const print = values['json'] === true || values['field'] !== undefined ? printNotice : printLines
   for (let printed = '', at = -Infinity; ;) {
     const progress = await ask('rescan progress')
     const text = line(progress)
     const ended = progress.done || !progress.running
     if (text !== printed && (ended || performance.now() - at >= LINE_MS)) {
-      out.write(`${text}\n`)
+      print(text)
       printed = text
       at = performance.now()
     }

@@ -1,6 +1,6 @@
 /** One line each, which begins with the id that `suspense assign` takes. */
-export const showSuspense = (rows: readonly Record<string, unknown>[]): string =>
-  rows
+export const showSuspense = (rows: readonly Record<string, unknown>[]): string[] => {
+  const lines = rows
     .map((each) =>
       [
         each['id'],
@@ -14,4 +14,5 @@ export const showSuspense = (rows: readonly Record<string, unknown>[]): string =
         .map(String)
         .join('  '),
     )
-    .join('\n') || 'nothing in suspense'
+  return lines.length > 0 ? lines : ['nothing in suspense']
+}

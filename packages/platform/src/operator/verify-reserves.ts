@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { formatAmount } from '@custody/chains'
 import { OperatorError } from './command.ts'
 
-interface Outcome { result: Record<string, unknown>; text: string; exitCode: number }
+interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number }
 type Values = Record<string, string | boolean | undefined>
 
 function readText(file: string | boolean | undefined, option: string): string {
@@ -42,7 +42,7 @@ export async function verifyReservesCommand(words: string[], values: Values): Pr
       ...(found.addresses === null ? [] : [`${found.addresses} addresses are derived from certified keys and add up to what is held`]),
       ...(found.short.length > 0 ? [`BY ITS OWN WORD it owes more than it holds of ${found.short.join(', ')}`] : []),
     ]
-    return { result: { valid: true, id: statement.id, time: statement.time, ...rest }, text: lines.join('\n'), exitCode: 0 }
+    return { result: { valid: true, id: statement.id, time: statement.time, ...rest }, text: lines, exitCode: 0 }
   } catch (error) {
     if (!(error instanceof VerificationError)) throw error
     const { code, message, expected, actual } = error

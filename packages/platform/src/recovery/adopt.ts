@@ -279,7 +279,8 @@ async function goOn(services: Services, tx: Queryable, group: Group, row: Transa
       return
   }
   await tx.query(
-    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, lease_until = null,
+    `update transactions set state = 'CONFIRMING', hash = $2, amount = $3, attempts = 0, last_error = null, waiting = null,
+       lease_until = null,
        lease_token = null, next_run_at = $4, updated_at = $4, plan = plan - 'cancel' - 'reason' - 'waits'
      where workspace_id = $5 and id = $1`,
     [row.id, newest.signed.hash, group.amount.toString(), new Date(services.environment.now()), row.workspace_id])

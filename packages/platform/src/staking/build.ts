@@ -12,7 +12,7 @@ const OTHERS_RETRY_MS = 2000
 export async function priceStaking({ database }: Services, chain: Chain, { row }: Task): Promise<Priced | Wait> {
   const staking = stakingOf(row)
   if (staking.kind === 'UNSTAKE' && staking.account === staking.address && await othersRely(database, row, staking.resource)) {
-    return wait('transfers under way count on this resource', OTHERS_RETRY_MS)
+    return wait('EARLIER_TRANSFER', 'transfers under way count on this resource', OTHERS_RETRY_MS)
   }
   const stakes = stakesOf(chain)
   const points = staking.steps.reduce((sum, step) => sum + tronBuild.actionBandwidth(step), 0n)

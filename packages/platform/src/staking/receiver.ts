@@ -1,5 +1,5 @@
 import type { Network } from '@custody/chains'
-import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { addressKeys, spaceOf } from '../aml/address-key.ts'
 import { findFrozen } from '../aml/frozen.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
@@ -15,7 +15,7 @@ export async function receiverStops(
   services: Services, database: Queryable, owner: Owner, network: Network, address: string
 ): Promise<'sanctioned' | 'frozen' | null> {
   if (services.aml.sanctions.has(network, address)) return 'sanctioned'
-  return await findFrozen(database, owner, spaceOf(network), addressKey(network, address)) ? 'frozen' : null
+  return await findFrozen(database, owner, spaceOf(network), addressKeys(network, address)) ? 'frozen' : null
 }
 
 /** @throws ApiError `SANCTIONED`, `ADDRESS_FROZEN` */

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { openReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
 import { askForReplacement } from './ask-for-replacement.ts'
 import { assertUnspentChange, waitingAttempts } from '../engine/attempts.ts'
@@ -18,10 +18,10 @@ export const cancelTransaction = endpoint({
     + 'the chain has such a thing. Asked twice it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'NOT_REPLACEABLE', 'TRANSACTION_FINAL', 'REPLACEMENT_PENDING', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/transaction/{id}/cancel', summary: 'Cancel an outgoing transfer', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: emptyBody, response: transactionShape,
+  params: z.strictObject({ id: z.string() }), body: emptyBody, response: transactionNowShape,
   async handler({ services, caller, params, signed }) {
     const row = await findTransaction(services, caller, params.id)
-    const shown = async () => ({ body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) })
+    const shown = async () => ({ body: presentNow(await findTransaction(services, caller, row.id), services.registry) })
     const { network, replaceable } = services.networks.get(row.network)
     if (row.kind !== 'WITHDRAWAL') throw new ApiError('NOT_REPLACEABLE', 'id: only an outgoing transfer can be cancelled', { field: 'id' })
     if (row.state === 'CANCELLED') return shown()

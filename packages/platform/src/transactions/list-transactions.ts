@@ -3,7 +3,7 @@ import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
 import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
-import { KIND_OF_TYPE, presentTransaction, STATUSES, transactionShape, TYPE_NAMES } from '../engine/present.ts'
+import { KIND_OF_TYPE, presentNow, STATUSES, transactionNowShape, TYPE_NAMES } from '../engine/present.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 
@@ -58,13 +58,13 @@ export const listTransactions = endpoint({
   summary: 'List transactions',
   access: 'read',
   query: z.strictObject({ ...transactionFilter, ...pageQuery }),
-  response: z.object({ data: z.array(transactionShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: z.object({ data: z.array(transactionNowShape), page: z.int(), limit: z.int(), total: z.int() }),
   async handler({ services, caller, query }) {
     const { page, limit } = query
     const { rows, total } = await readList<TransactionRow>(services.database, {
       list: 'transactions', columns: '*', ...await matching(services, caller, query),
     }, page, limit)
-    return { body: { data: rows.map((row) => presentTransaction(row, services.registry)), page, limit, total } }
+    return { body: { data: rows.map((row) => presentNow(row, services.registry)), page, limit, total } }
   },
 })
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { replacementsOf } from '../engine/replacement.ts'
 import { presentReplacement, replacementShape } from './present-replacement.ts'
 
@@ -13,13 +13,13 @@ export const readTransaction = endpoint({
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/transaction/{id}', summary: 'Read a transaction', access: 'read',
   params: z.strictObject({ id: z.string() }),
-  response: transactionShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
+  response: transactionNowShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []
     return {
       body: {
-        ...presentTransaction(row, services.registry),
+        ...presentNow(row, services.registry),
         ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}),
       },
     }

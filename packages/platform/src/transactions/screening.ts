@@ -3,7 +3,7 @@ import type { Services } from '../engine/services.ts'
 import type { State, TransactionRow } from '../engine/transaction.ts'
 import { lockAccount, wakeNextNonce } from '../engine/nonce-order.ts'
 import { advance, wakeBuilding } from '../engine/lease.ts'
-import { addressKey, spaceOf } from '../aml/address-key.ts'
+import { addressKey, addressKeys, spaceOf } from '../aml/address-key.ts'
 import { clearedFor, confirmHits, frozenAmong, hold, holdOffFreezing, isHeld, lockFreezing } from '../aml/frozen.ts'
 import { freshAnswers, FRESH_MS, screen, ScreeningWaits } from '../aml/screen.ts'
 import { isOn, readPolicy } from '../aml/policy.ts'
@@ -22,7 +22,7 @@ export async function isUnfrozen(services: Services, tx: Queryable, row: Transac
 
 const freezesOf = (services: Services, database: Queryable, row: TransactionRow) => {
   const network = networkOf(services, row)
-  return frozenAmong(database, row, { space: spaceOf(network), keys: [addressKey(network, row.destination_id as string)] })
+  return frozenAmong(database, row, { space: spaceOf(network), keys: addressKeys(network, row.destination_id as string) })
 }
 
 /** What stands against signing now, without asking anybody: OFAC's list, the frozen list, no recent answer of the provider. */
@@ -55,7 +55,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
     const hits = await screen(services, row, network, 'withdrawal', parties)
     held = await services.database.transaction(async (tx) => {
       await lockFreezing(tx, row.sub_account_id as string)
-      const keys = [addressKey(network, row.destination_id as string)]
+      const keys = addressKeys(network, row.destination_id as string)
       const all = await confirmHits(tx, row, { space: spaceOf(network), keys }, hits)
       if (all === null) {
         await advance(tx, row, { run_in_ms: 0 })
@@ -63,7 +63,7 @@ export async function screenWithdrawal(services: Services, row: TransactionRow):
       }
       if (all.length > 0) await hold(services, tx, row, spaceOf(network), all)
       const [state, run_in_ms] = all.length > 0 ? ['AML_HELD', HELD_POLL_MS] as const : [(row.plan.resume ?? 'QUEUED') as State, 0] as const
-      await advance(tx, row, { state, last_error: null, plan: NO_WAIT, run_in_ms })
+      await advance(tx, row, { state, waits: state === 'AML_HELD' ? 'AML_HELD' : null, last_error: null, plan: NO_WAIT, run_in_ms })
       return all.length > 0
     })
   } catch (error) {
@@ -78,7 +78,7 @@ export async function awaitUnfreezing(services: Services, row: TransactionRow): 
   const held = await services.database.transaction(async (tx) => {
     await lockFreezing(tx, row.sub_account_id as string)
     const is = await isHeld(tx, row)
-    await advance(tx, row, is ? { run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
+    await advance(tx, row, is ? { waits: 'AML_HELD', run_in_ms: HELD_POLL_MS } : { state: 'SCREENING', run_in_ms: 0 })
     return is
   })
   if (!held) services.environment.checkpoint('transaction.released')

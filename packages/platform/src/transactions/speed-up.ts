@@ -5,7 +5,7 @@ import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { findTransaction } from './find-transaction.ts'
-import { presentTransaction, transactionShape } from '../engine/present.ts'
+import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { isForward, NO_REPLACEMENT } from '../engine/transaction.ts'
 import { WAITING_STATES, whyFinal } from '../engine/replacement.ts'
 import { askForReplacement } from './ask-for-replacement.ts'
@@ -23,7 +23,7 @@ export const speedUp = endpoint({
   method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
   params: z.strictObject({ id: z.string() }),
   body: speedUpBody,
-  response: transactionShape,
+  response: transactionNowShape,
   async handler({ services, caller, params, body, signed }) {
     const row = await findTransaction(services, caller, params.id)
     const { network, replaceable } = services.networks.get(row.network)
@@ -51,6 +51,6 @@ export const speedUp = endpoint({
       services, caller, row, { kind: 'SPEED_UP', signed, feeRate: body.fee_rate ?? null, feeLevel: body.fee_level ?? null }
     )
     void services.receipts.collect(row.workspace_id, id, signed, 'replacements')
-    return { body: presentTransaction(await findTransaction(services, caller, row.id), services.registry) }
+    return { body: presentNow(await findTransaction(services, caller, row.id), services.registry) }
   },
 })

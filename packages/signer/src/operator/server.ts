@@ -9,6 +9,7 @@ import { answer, parseBody, readText } from '../transport/body.ts'
 import type { Parts } from '../parts.ts'
 import { ban, bans } from './bans.ts'
 import { enrol, enrolment, revoke, told } from './enrol.ts'
+import { ensureSocketFolder } from './socket-folder.ts'
 import { recover, recoverSign } from './recover.ts'
 import { drain, tankStake } from './orders.ts'
 
@@ -58,6 +59,7 @@ export function openOperator(parts: Parts): Server {
 
 /** Binds the socket; a file left by a killed process is replaced, one that answers is not. */
 export async function listenOperator(server: Server, path: string): Promise<void> {
+  ensureSocketFolder(path)
   const alive = await new Promise<boolean>((resolve) => {
     const probe = connect(path)
     probe.on('connect', () => { probe.destroy(); resolve(true) })

@@ -1,22 +1,21 @@
-import { createHash, createPublicKey, generateKeyPairSync } from 'node:crypto'
+import { reasonOf } from '@custody/chains/reason'
+import { TerminalError } from '@custody/chains/terminal'
+import { createPublicKey, generateKeyPairSync } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { ensureSocketFolder, socketPathOf } from '../operator/socket-folder.ts'
 import { makeCertificate, makeTlsKey } from './certificate.ts'
 
 /** What makes homes: keys, certificates, files that are whole or not there. */
 
-export class SetupError extends Error {
-  constructor(message: string) {
-    super(message)
+export class SetupError extends TerminalError {
+  constructor(message: string, ...lines: readonly string[]) {
+    super(message, ...lines)
     this.name = 'SetupError'
   }
 }
 
 export const TIMEOUTS = { round: 5000, keygen: 60_000, sign: 30_000 }
-
-/** sun_path holds 108 bytes, one of them zero. */
-const SOCKET_BYTES_MAX = 104
 
 export const write = (path: string, text: string): void => {
   const draft = `${path}.draft`
@@ -61,11 +60,13 @@ export function makeRecovery(): { secret: string; public: string } {
   }
 }
 
-/** Where the operator's socket of a home is; its folder is made where it is not the home. */
+/** Where the operator's socket of a home is; its folder is made where it is not the home. @throws SetupError where that is not ours */
 export function socketOf(home: string): string {
-  const path = join(home, 'operator.sock')
-  if (Buffer.byteLength(path) <= SOCKET_BYTES_MAX) return path
-  const folder = join(tmpdir(), `custody-${createHash('sha256').update(home).digest('hex').slice(0, 16)}`)
-  closed(folder)
-  return join(folder, 'operator.sock')
+  const path = socketPathOf(home)
+  try {
+    ensureSocketFolder(path)
+  } catch (error) {
+    throw new SetupError(reasonOf(error))
+  }
+  return path
 }

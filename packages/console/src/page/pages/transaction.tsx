@@ -8,7 +8,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, amountText, AssetName, Id, tickerOf, usd } from '../parts/show.tsx'
+import { Amount, amountText, AssetName, Id, tickerOf, usd, Time } from '../parts/show.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
 import { Attempts, Deliveries, Ledger, Related, Request, Screening, Timeline } from '../parts/story.tsx'
 import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
@@ -154,6 +154,13 @@ export function TransactionPage({ id = '' }: { id?: string }) {
       {transaction.failure_reason === null ? null : (
         <Note tone="bad">
           <p>{transaction.failure_reason}</p>
+        </Note>
+      )}
+      {transaction.waiting === null || transaction.waiting.code === 'AML_HELD' ? null : (
+        <Note tone="info">
+          <p>
+            {transaction.waiting.reason} Waiting since <Time at={transaction.waiting.since} />.
+          </p>
         </Note>
       )}
       {transaction.sub_status === 'AML_HELD' ? (

@@ -1,6 +1,6 @@
 import { ChainError, type Asset, type UnsignedTransaction } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
-import { fail, wait, type Built, type Fail, type Hold, type Wait } from '../../engine/chain.ts'
+import { again, fail, wait, type Built, type Fail, type Hold, type Wait } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 
 /** How soon change of other transfers is looked for that nobody has told of: it comes when they are signed, which wakes the next. */
@@ -23,7 +23,7 @@ interface Choice {
 
 /** Builds on the chosen coins. Where they are not those that were foreseen, the next round asks what they come from. */
 export function spend({ coins, fee, hold, validUntil, previous, build }: Choice): Built | Wait {
-  if (coins.some(({ txid }) => !previous.has(txid))) return wait(null, CHOOSE_AGAIN_MS)
+  if (coins.some(({ txid }) => !previous.has(txid))) return again(CHOOSE_AGAIN_MS)
   return {
     kind: 'built', unsigned: build(), worst: fee, fee, coins: coins.map(({ txid, vout }) => ({ txid, vout })),
     ...(hold === undefined ? {} : { hold }), ...(validUntil === undefined ? {} : { validUntil }),
@@ -63,8 +63,8 @@ export function notCovered(error: ChainError, awaits: boolean, unreadable: Reado
   const [first] = unreadable
   if (first && !awaits) {
     const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''
-    return wait(`waits for coins that cannot be spent now: ${first[0]} (${first[1]})${others}`, WAIT_FOR_COINS_MS)
+    return wait('COINS', `waits for coins that cannot be spent now: ${first[0]} (${first[1]})${others}`, WAIT_FOR_COINS_MS)
   }
-  if (awaits) return wait('waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
+  if (awaits) return wait('COINS', 'waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
   return fail(`the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`)
 }

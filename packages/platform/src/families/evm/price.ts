@@ -27,7 +27,7 @@ export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): P
 function tooDear({ network, environment }: Evm, { row }: Task, most: bigint): Wait | Fail {
   const shown = `${formatAmount(most, GWEI_DECIMALS)} ${network.fee_rate_unit}`
   return environment.now() - row.created_at.getTime() < PRICE_WAIT_MS
-    ? wait(`waits for a gas price of at most ${shown}, which the gas tank pays`, PRICE_RETRY_MS)
+    ? wait('NETWORK_FEES', `waits for a gas price of at most ${shown}, which the gas tank pays`, PRICE_RETRY_MS)
     : fail(`the gas price stayed above ${shown}, the most that the gas tank pays, for an hour`)
 }
 

@@ -32,7 +32,7 @@ export async function feeOf(
 }
 
 /** What a transfer of a token costs beside its fee: the rent of the receiver's token account, unless one is seen. */
-async function rentFor({ client }: Solana, asset: Asset, to: string | null): Promise<bigint> {
+export async function rentFor({ client }: Solana, asset: Asset, to: string | null): Promise<bigint> {
   if (to === null) return solana.TOKEN_ACCOUNT_RENT
   const account = await client.account(solana.tokenAccountOf(to, asset.contract_address as string)).catch(() => null)
   return account ? 0n : solana.TOKEN_ACCOUNT_RENT

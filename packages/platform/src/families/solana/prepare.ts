@@ -3,7 +3,7 @@ import type { Queryable } from '../../database/pool.ts'
 import { fail, wait, type Fail, type Hold, type Prepared, type Task, type Wait } from '../../engine/chain.ts'
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { sourcePath } from '../source-path.ts'
-import { feeOf, type Solana } from './fees.ts'
+import { feeOf, rentFor, type Solana } from './fees.ts'
 
 /** Equal transfers in one blockhash's life; each gets compute units of its own. */
 const TWINS_MAX = 1000
@@ -19,6 +19,8 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   const [account, to, isToken] = [row.source_id as string, row.destination_id as string, asset.type === 'token']
   const { fee, unitPrice } = await feeOf(chain, asset, row.fee_rate, row.fee_level, sweeps && isToken ? 2 : 1)
   const worst = fee + (isToken ? solana.TOKEN_ACCOUNT_RENT : 0n)
+  // The first sweep of a token also pays the rent of the omnibus address's account for it.
+  const sweepCost = fee + (sweeps && isToken ? await rentFor(chain, asset, to) : 0n)
   const kept = await client.rent()
   const payer = isToken ? await feeWalletOf(chain, row) : row.wallet_id
   const key = await context.keys.get(row.workspace_id, network.curve)
@@ -39,7 +41,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
   return {
     kind: 'prepared',
     lock: 'account',
-    ...(sweeps ? { cost: { worst: fee, own: !isToken } } : {}),
+    ...(sweeps ? { cost: { worst: sweepCost, own: !isToken } } : {}),
     async build(tx, unswept) {
       if (payer === null) return fail(`network fees are paid from the ${native.asset_name} wallet, and there is none`)
       const ownFee = isToken ? 0n : worst
@@ -47,7 +49,7 @@ export async function prepare(chain: Solana, task: Task): Promise<Prepared | Wai
       if (amount <= 0n) return fail('what is left to sweep is not worth its fee')
       const living = await livingOf(tx, row, account, validUntil)
       const unsigned = differing(solana.unitsOf(isToken), unitPrice, living, (units, price) => built(amount, units, price))
-      if (!unsigned) return wait('waits for equal transfers to be done', TWINS_WAIT_MS)
+      if (!unsigned) return wait('EARLIER_TRANSFER', 'waits for equal transfers to be done', TWINS_WAIT_MS)
       const noted = isToken ? 'fee_held' : 'fee_reserve'
       const hold: Hold = { wallet: payer, asset: native, amount: worst, noted, kept }
       return {

@@ -19,7 +19,10 @@ export async function prepare(chain: Tagged, { row, asset, amount }: Task): Prom
   const fee = await chosenRate(chain, row.fee_rate, row.fee_level)
   const state = await client.account(account)
   // It has received what the transfer spends: an endpoint that does not show it lags behind, or has another trouble of its own.
-  if (!state) return wait('the endpoint does not show the account, which has received coins', row.attempts < SOON_MAX ? RETRY_MS : LATER_MS)
+  if (!state) {
+    const inMs = row.attempts < SOON_MAX ? RETRY_MS : LATER_MS
+    return wait('ENDPOINT', 'the endpoint does not show the account, which has received coins', inMs)
+  }
   const create = await client.account(to) === null
   const key = await context.keys.get(row.workspace_id, network.curve)
   const path = await sourcePath(context.database, row, network)
@@ -31,7 +34,7 @@ export async function prepare(chain: Tagged, { row, asset, amount }: Task): Prom
     lock: 'account',
     async build(tx) {
       if (create && await isBeingCreated(tx, row, network, to)) {
-        return wait('waits for the transfer that creates the destination account', RETRY_MS)
+        return wait('EARLIER_TRANSFER', 'waits for the transfer that creates the destination account', RETRY_MS)
       }
       const sequence = await sequenceOf(tx, row, account, state.sequence)
       if (typeof sequence !== 'bigint') return sequence

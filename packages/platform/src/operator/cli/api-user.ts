@@ -5,7 +5,7 @@ import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { createApiUserEverywhere, enrolAtNodes, enrolmentLine, enrolmentOfNodes, readApiKey, type Trust, type Wish } from '../enrol.ts'
 import { orderNodes, type NodeAnswer } from '../nodes.ts'
-import { need, readPublicKey, warn, type Run, type Values } from './typed.ts'
+import { linesOr, need, readPublicKey, warn, type Run, type Values } from './typed.ts'
 
 /** What was typed of an API user. */
 export function wishOf(values: Values): Wish {
@@ -47,7 +47,7 @@ export const create: Run = async ({ home, values }) => {
     `API key ${apiKey} (${String(values['role'])}) for ${String(values['workspace'])} / ${String(values['sub-account'])}`,
     ...answers.map(enrolmentLine), ...writeTrust(values, trust),
   ]
-  return { result: created, text: lines.join('\n') }
+  return { result: created, text: lines }
 }
 
 /** Repeats an enrolment at every node: as typed, or, with the API key alone, as two nodes tell it alike. */
@@ -59,7 +59,7 @@ export const enrol: Run = async ({ home, values }) => {
   warn(problems, 'not enrolled')
   return {
     result: { api_key: apiKey, enrolled: true, nodes: answers, problems },
-    text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)].join('\n'),
+    text: [`API key ${apiKey} is enrolled`, ...answers.map(enrolmentLine), ...writeTrust(values, trust)],
     exitCode: problems.length === 0 ? 0 : 1,
   }
 }
@@ -82,7 +82,7 @@ export const revoke: Run = async ({ home, values }) => {
   const isDone = platform === null && nodes.answers.length >= Math.min(2, signers.length)
   return {
     result: { api_key: apiKey, revoked: isDone, nodes: nodes.answers },
-    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)].join('\n'), exitCode: isDone ? 0 : 1,
+    text: [`API key ${apiKey} is ${isDone ? '' : 'NOT '}revoked`, ...known.map(enrolmentLine)], exitCode: isDone ? 0 : 1,
   }
 }
 
@@ -91,5 +91,5 @@ export const list: Run = async ({ home, values }) => {
   const lines = result.api_users.map(
     (user) => `${user['api_key']}  ${user['role']}  ${user['workspace']} / ${user['sub_account']}${user['revoked_at'] ? '  revoked' : ''}`
   )
-  return { result: { ...result }, text: lines.join('\n') || 'no API users' }
+  return { result: { ...result }, text: linesOr(lines, 'no API users') }
 }

@@ -1,3 +1,4 @@
+import { printNotice } from '@custody/chains/terminal'
 import { existsSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { makeRecoveryFiles, readSignatureKey, readSigningKey } from '../../backup/key-files.ts'
@@ -11,7 +12,7 @@ import { callSigner } from '../connect.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** Progress goes beside the answer, which may be JSON. */
-const tell = (line: string): void => { process.stderr.write(`${line}\n`) }
+const tell = (line: string): void => printNotice(line)
 
 const surroundings = () => ({
   network: readVariable('CUSTODY_NETWORK'), databaseUrl: readVariable('DATABASE_URL') ?? null,
@@ -46,7 +47,7 @@ export const recoveryKey: Run = ({ values }) => {
     text: [
       `recovery secret: ${secret} (take it offline, in other hands than the backups)`, `recovery key:    ${paths.public}`,
       `signing key:     ${paths.signing} (secret: it stays with the platform, where no writer to the backups reads it)`,
-    ].join('\n'),
+    ],
   }
 }
 
@@ -61,7 +62,7 @@ export const backup: Run = async ({ home, values }) => {
   const { files, folders: _, ...told } = manifest
   return {
     result: { out, ...told, files: files.length, bytes, manifest_sha256: manifestSha256 },
-    text: `backup: ${out}\nmanifest SHA-256: ${manifestSha256}`,
+    text: [`backup: ${out}`, `manifest SHA-256: ${manifestSha256}`],
   }
 }
 
@@ -130,6 +131,6 @@ export const restore: Run = async ({ home, values }) => {
   ]
   return {
     result: { home, restored: true, ...told, files: files.length, next },
-    text: ['restored. Next:', ...next.map((line, at) => `${at + 1}. ${line}`)].join('\n'),
+    text: ['restored. Next:', ...next.map((line, at) => `${at + 1}. ${line}`)],
   }
 }

@@ -28,7 +28,7 @@ export const audit: Run = async ({ home }) => {
     : 'NOTHING was compared: no address and no coin is known on any configured network, and no balance at an exchange'
   const verdict = lines.length > 0 ? `${lines.length} differences` : agreement
   return {
-    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}${claims}`, ...lines, verdict].join('\n'),
+    result: { ...result }, text: [`${result.books.entries} ledger entries; ${looked}${claims}`, ...lines, verdict],
     exitCode: result.ok ? 0 : 1,
   }
 }

@@ -4,24 +4,24 @@ import { createInterface } from 'node:readline'
 import { verifyLog } from '../../people/audit-chain.ts'
 import { OperatorError } from '../command.ts'
 import { callPlatform } from '../connect.ts'
-import { need, type Run } from './typed.ts'
+import { linesOr, need, type Run } from './typed.ts'
 
 export const invite: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'console invite', {
     workspace: need(values, 'workspace'), role: need(values, 'role'), email: values['email'],
   })
-  return { result, text: `${String(result['link'])}\n(once, until ${String(result['expires_at'])})` }
+  return { result, text: [String(result['link']), `(once, until ${String(result['expires_at'])})`] }
 }
 
 export const reset: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'console reset', { email: need(values, 'email') })
-  return { result, text: `${String(result['link'])}\n(once, until ${String(result['expires_at'])}; it ends every session and old factor)` }
+  return { result, text: [String(result['link']), `(once, until ${String(result['expires_at'])}; it ends every session and old factor)`] }
 }
 
 export const people: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'console people', { workspace: values['workspace'] }) as { people: Record<string, unknown>[] }
   const lines = result.people.map((each) => ['workspace', 'role', 'email', 'name'].map((name) => String(each[name])).join('  '))
-  return { result: { ...result }, text: lines.join('\n') || 'nobody' }
+  return { result: { ...result }, text: linesOr(lines, 'nobody') }
 }
 
 export const exportLog: Run = async ({ home, values }) => {
@@ -32,7 +32,7 @@ export const exportLog: Run = async ({ home, values }) => {
   if (existsSync(file)) throw new OperatorError(`--out: ${file} is there already`)
   writeFileSync(file, text, { mode: 0o600, flag: 'wx' })
   const { lines, hash } = await verifyLog(text.split('\n'))
-  return { result: { workspace, file, lines, hash }, text: `${lines} lines written to ${file}\nnewest hash ${hash}` }
+  return { result: { workspace, file, lines, hash }, text: [`${lines} lines written to ${file}`, `newest hash ${hash}`] }
 }
 
 /** Offline: the file alone is looked at. */
@@ -45,5 +45,5 @@ export const verifyExport: Run = async ({ words, values }) => {
   }
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Infinity })
   const result = await verifyLog(lines, head ?? null)
-  return { result: { ...result }, text: `${result.lines} lines, none changed, removed or moved\nnewest hash ${result.hash}` }
+  return { result: { ...result }, text: [`${result.lines} lines, none changed, removed or moved`, `newest hash ${result.hash}`] }
 }

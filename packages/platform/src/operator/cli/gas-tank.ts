@@ -1,3 +1,4 @@
+import { printNotice } from '@custody/chains/terminal'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { newOrder } from '../nodes.ts'
@@ -15,7 +16,7 @@ export const list: Run = async ({ home, values }) => {
     const balance = `${String(tank['balance'])} ${String(tank['asset'])}`
     return [tank['network'], balance, tank['status'], tank['address'] ?? 'not used yet'].map(String).join('  ')
   })
-  return { result, text: lines.join('\n') }
+  return { result, text: lines }
 }
 
 export const address: Run = async ({ home, values }) => {
@@ -65,7 +66,7 @@ export const unstake = byOrder('unstake')
 export const release = byOrder('release')
 
 function tellOrder({ answers, problems }: TankOrder): void {
-  for (const answer of answers) process.stderr.write(`${orderLine(answer)}\n`)
+  for (const answer of answers) printNotice(orderLine(answer))
   warn(problems, 'not ordered')
 }
 

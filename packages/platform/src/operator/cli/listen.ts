@@ -1,3 +1,4 @@
+import { printLines } from '@custody/chains/terminal'
 import { listen } from '../listen.ts'
 import type { Run } from './typed.ts'
 
@@ -6,5 +7,5 @@ export const listenRun: Run = async ({ home, values }) => {
   const ending = new AbortController()
   for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => ending.abort())
   process.stdout.on('error', () => ending.abort())
-  return listen(home, values, (line) => process.stdout.write(`${line}\n`), ending.signal)
+  return listen(home, values, printLines, ending.signal)
 }

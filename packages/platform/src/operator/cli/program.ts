@@ -1,4 +1,4 @@
-import { reasonOf } from '@custody/chains/reason'
+import { errorText, jsonText, manyLines, printJson, printLines } from '@custody/chains/terminal'
 import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
@@ -48,20 +48,25 @@ function valuesOf(command: Command): Values {
   }))
 }
 
+/** Exact for a script; at a terminal without control characters. */
+function printField(value: string): void {
+  process.stdout.write(`${process.stdout.isTTY ? manyLines(value) : value}\n`)
+}
+
 async function run(definition: Definition, home: string, command: Command): Promise<void> {
   const values = valuesOf(command)
   for (const name of Object.keys(definition.options ?? {})) {
     const option = name.slice(1).split(' ')[0] as string
     if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) {
-      throw new OperatorError(`--${option} is needed\nUsage: npx custody ${lineOf(definition)}`)
+      throw new OperatorError(`--${option} is needed`, `Usage: npx custody ${lineOf(definition)}`)
     }
   }
   const start = await definition.run()
   const { result, text, exitCode = 0 } = await start({ home, words: command.args, values })
   const field = values['field']
-  if (typeof field === 'string' && exitCode === 0) process.stdout.write(`${fieldOf(result, field)}\n`)
-  else if (values['json']) process.stdout.write(`${JSON.stringify(result)}\n`)
-  else process.stdout.write(`${text ?? JSON.stringify(result, null, 2)}\n`)
+  if (typeof field === 'string' && exitCode === 0) printField(fieldOf(result, field))
+  else if (values['json']) printJson(result)
+  else printLines(text ?? jsonText(result, 2).split('\n'))
   process.exitCode = exitCode
 }
 
@@ -105,13 +110,13 @@ export async function main(words: readonly string[], home: string): Promise<void
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return
     process.exitCode = 1
-    process.stderr.write(`custody: ${sentenceOf(error, words)}\n`)
+    process.stderr.write(`custody: ${manyLines(sentenceOf(error, words))}\n`)
   }
 }
 
 /** The library's errors in the words of this command. */
 function sentenceOf(error: unknown, words: readonly string[]): string {
-  if (!(error instanceof CommanderError)) return reasonOf(error)
+  if (!(error instanceof CommanderError)) return errorText(error)
   const isBelow = (path: string) => COMMANDS.some((definition) => wordsOf(definition).slice(0, -1).join(' ') === path)
   // The longest group that the words name: `devnet venue` before `devnet`.
   const path = words.slice(0, words.length > 1 && isBelow(words.slice(0, 2).join(' ')) ? 2 : 1)

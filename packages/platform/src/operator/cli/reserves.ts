@@ -2,7 +2,7 @@ import { existsSync, writeFileSync } from 'node:fs'
 import { formatAmount } from '@custody/chains'
 import { OperatorError } from '../command.ts'
 import { callPlatform } from '../connect.ts'
-import type { Run } from './typed.ts'
+import { linesOr, type Run } from './typed.ts'
 
 interface Entry { asset: string; decimals: number; held: string; operating: string; owed: string; arriving: string; leaving: string }
 interface Told {
@@ -26,7 +26,7 @@ function lineOf(each: Entry, isShort: boolean): string {
   return `${isShort ? 'SHORT ' : ''}${each.asset}: ${amounts}, ${ratioOf(each)}${moving}`
 }
 
-function textOf(told: Told): string {
+function textOf(told: Told): string[] {
   const heights = told.networks.map(({ network, from, to }) => (
     `${network} ${from.height}${from.height === to.height ? '' : `–${to.height}`}`))
   return [
@@ -34,7 +34,7 @@ function textOf(told: Told): string {
     ...told.assets.map((each) => lineOf(each, told.short.includes(each.asset))),
     ...(told.problems ?? []).map((problem) => `did not sign: ${problem}`),
     ...(told.short.length > 0 ? [`MORE IS OWED THAN HELD of ${told.short.join(', ')}`] : []),
-  ].join('\n')
+  ]
 }
 
 export const publish: Run = async ({ home }) => {
@@ -47,7 +47,7 @@ export const list: Run = async ({ home }) => {
   const result = await callPlatform(home, 'reserves list', {})
   const lines = (result as unknown as { statements: Told[] }).statements.map(
     ({ id, time, hash, short }) => `${id}  ${time}  ${hash}${short.length > 0 ? `  short of ${short.join(', ')}` : ''}`)
-  return { result, text: lines.length > 0 ? lines.join('\n') : 'nothing was published yet' }
+  return { result, text: linesOr(lines, 'nothing was published yet') }
 }
 
 function write(file: string, option: string, text: string): void {

@@ -23,7 +23,7 @@ export const status: Run = async ({ home, values }) => {
     if (node['error']) return `${name}: ${String(node['error'])}`
     return `${name}: ready, ${String(node['keys'])} keys, record ${(node['record'] as { height: number }).height}`
   })
-  return { result: { ...result }, text: lines.join('\n'), exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
+  return { result: { ...result }, text: lines, exitCode: result.nodes.every((node) => !node['error']) ? 0 : 1 }
 }
 
 export const refresh: Run = async ({ home, values }) => {
@@ -40,7 +40,7 @@ export const refresh: Run = async ({ home, values }) => {
     ...result.refreshed.map((key) => `${key.key_id}: epoch ${key.epoch}`),
     ...result.failed.map((key) => `${key.key_id}: FAILED, the old shares stay in use: ${key.reason}`),
   ]
-  return { result, text: lines.join('\n'), exitCode: result.failed.length === 0 ? 0 : 1 }
+  return { result, text: lines, exitCode: result.failed.length === 0 ? 0 : 1 }
 }
 
 interface Ban { node: number; identity: string; at: number; reason: string; cause: string; by?: number }
@@ -54,7 +54,7 @@ export const bans: Run = async ({ home, values }) => {
     ...result.bans.map((each) => `signer ${signer.node} has banned signer ${each.node} (${each.identity}): ${causeOf(each)}`),
     ...result.reports.map((each) => `signer ${each.by} reports a ban of signer ${each.node} (${each.identity}): ${causeOf(each)}`),
   ]
-  return { result: { ...result }, text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines.join('\n') }
+  return { result: { ...result }, text: lines.length === 0 ? `signer ${signer.node}: no ban, no report of one` : lines }
 }
 
 export const ban: Run = async ({ home, values }) => {
@@ -113,7 +113,7 @@ export const restore: Run = async ({ home, values }) => {
   }) as unknown as Restored
   const lines = restoredLines(signer.node, result)
   if (result.confirm !== undefined) lines.push(`read it, and run the same command with --confirm ${result.confirm}`)
-  return { result: { ...result }, text: lines.join('\n'), exitCode: result.restored || values['preview'] === true ? 0 : 2 }
+  return { result: { ...result }, text: lines, exitCode: result.restored || values['preview'] === true ? 0 : 2 }
 }
 
 // Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
@@ -123,7 +123,7 @@ const tank = (values: Values) => ({
   network: need(values, 'network'),
 })
 const ordered = ({ answers: [answer], order }: TankOrder): Outcome => ({
-  result: { ...answer }, text: `${orderLine(answer as NodeAnswer)}\ngive the other nodes and the platform --order ${order}`,
+  result: { ...answer }, text: [orderLine(answer as NodeAnswer), `give the other nodes and the platform --order ${order}`],
 })
 
 export const enrol: Run = async ({ values }) => {
@@ -133,7 +133,7 @@ export const enrol: Run = async ({ values }) => {
     `API key ${apiKey}, index ${index}: give the same --api-key at the other nodes, and --api-key and --index at the platform`,
     ...writeTrust(values, trust),
   ]
-  return { result: { ...answer }, text: lines.join('\n') }
+  return { result: { ...answer }, text: lines }
 }
 
 export const revoke: Run = async ({ values }) => {

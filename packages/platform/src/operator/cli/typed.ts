@@ -1,10 +1,12 @@
+import { printNotice } from '@custody/chains/terminal'
 import { existsSync, readFileSync } from 'node:fs'
 import { OperatorError } from '../command.ts'
 
 /** What was typed after a command: its options by their names, and its arguments in order. */
 export type Values = Record<string, string | boolean | undefined>
 export interface Typed { home: string; words: string[]; values: Values }
-export interface Outcome { result: Record<string, unknown>; text?: string; exitCode?: number }
+/** `text`: a string is one line. */
+export interface Outcome { result: Record<string, unknown>; text?: string | readonly string[]; exitCode?: number }
 /** A command as it runs in the operator's terminal. */
 export type Run = (typed: Typed) => Outcome | Promise<Outcome>
 
@@ -27,5 +29,8 @@ export function readPublicKey(typed: string): string {
 }
 
 export function warn(problems: readonly string[], what: string): void {
-  for (const problem of problems) process.stderr.write(`warning: ${what}: ${problem}\n`)
+  for (const problem of problems) printNotice(`warning: ${what}: ${problem}`)
 }
+
+/** The lines, or a sentence where there are none. */
+export const linesOr = (lines: readonly string[], none: string): string | readonly string[] => (lines.length > 0 ? lines : none)

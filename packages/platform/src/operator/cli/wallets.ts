@@ -1,5 +1,5 @@
 import { callPlatform } from '../connect.ts'
-import { need, type Run } from './typed.ts'
+import { linesOr, need, type Run } from './typed.ts'
 
 function walletLine(wallet: Record<string, unknown>): string {
   const owner = `${String(wallet['workspace'])} / ${String(wallet['sub_account'])}`
@@ -16,7 +16,7 @@ export const walletSet: Run = async ({ home, values }) => {
 
 export const walletList: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'wallet list', { workspace: values['workspace'] }) as { wallets: Record<string, unknown>[] }
-  return { result: { ...result }, text: result.wallets.map(walletLine).join('\n') || 'no wallets' }
+  return { result: { ...result }, text: linesOr(result.wallets.map(walletLine), 'no wallets') }
 }
 
 const sweep = (action: 'set' | 'show'): Run => async ({ home, values }) => {
@@ -29,7 +29,7 @@ const sweep = (action: 'set' | 'show'): Run => async ({ home, values }) => {
     text: [
       ...assets.map((each) => `${each['asset']}: more than ${each['cost_multiple']} times the network fee, at least ${each['min_amount']}`),
       ...waiting.map((each) => `${each['asset']} ${each['address']}: ${each['amount']} ${each['reason']}`),
-    ].join('\n'),
+    ],
   }
 }
 export const sweepSet = sweep('set')

@@ -1,0 +1,56 @@
+import { reasonOf } from './reason.ts'
+
+/**
+ * Output of commands for a person's terminal. Memos, tags, names and messages of peers, nodes and exchanges are text of strangers: a
+ * control sequence in it could erase or rewrite lines that the operator compares, and a bidirectional override could reverse an
+ * address. Every such character is printed as `\uXXXX`. All commands of the operator print through this module.
+ */
+
+/** C0, DEL, C1, directional marks, line and paragraph separators, bidirectional overrides and isolates, annotations, half surrogates. */
+const UNSAFE = /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb\p{Cs}]/gu
+
+const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+
+/** The text as a single line in which every control character is visible. */
+export const oneLine = (text: string): string => text.replace(UNSAFE, escaped)
+
+/** The same for text that consists of several lines: line feeds stay. Only for text whose line breaks are our own. */
+export const manyLines = (text: string): string => text.split('\n').map(oneLine).join('\n')
+
+/** JSON of a value, safe to print. It parses to exactly the same value: the characters can only stand in its strings. */
+export const jsonText = (value: unknown, indent?: number): string => manyLines(JSON.stringify(value, null, indent))
+
+/** An error for the person at the terminal. Each argument is one line, whatever it contains. */
+export class TerminalError extends Error {
+  constructor(...lines: readonly string[]) {
+    super(lines.map(oneLine).join('\n'))
+    this.name = 'TerminalError'
+  }
+}
+
+/** The message of an error. Only a {@link TerminalError} may have several lines. */
+export const errorText = (error: unknown): string => (
+  error instanceof TerminalError ? manyLines(error.message) : oneLine(reasonOf(error)))
+
+type Text = string | readonly string[]
+const textOf = (lines: Text): string => `${(typeof lines === 'string' ? [lines] : lines).map(oneLine).join('\n')}\n`
+
+/** Print lines on standard output. A string is one line. */
+export function printLines(lines: Text): void {
+  process.stdout.write(textOf(lines))
+}
+
+/** Print lines on standard error. A string is one line. */
+export function printNotice(lines: Text): void {
+  process.stderr.write(textOf(lines))
+}
+
+/** Print an error on standard error, after the name of the command. */
+export function printError(command: string, error: unknown): void {
+  process.stderr.write(`${command}: ${errorText(error)}\n`)
+}
+
+/** Print one JSON document on standard output. */
+export function printJson(value: unknown, indent?: number): void {
+  process.stdout.write(`${jsonText(value, indent)}\n`)
+}

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { errorText, jsonText, manyLines, oneLine, TerminalError } from '../src/terminal.ts'
+
+const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at)
+const UNSAFE = [...range(0, 0x1f), ...range(0x7f, 0x9f), 0x61c, 0x200e, 0x200f, ...range(0x2028, 0x202e), ...range(0x2066, 0x2069), 0xd800]
+
+test('every control character, line separator and bidirectional override is printed as \\uXXXX', () => {
+  for (const code of UNSAFE) {
+    const escape = `\\u${code.toString(16).padStart(4, '0')}`
+    const text = `a${String.fromCharCode(code)}b`
+    assert.equal(oneLine(text), `a${escape}b`)
+    assert.equal(manyLines(text), code === 0x0a ? text : `a${escape}b`)
+  }
+  const plain = 'Zürich – “main” 東京 👩‍🔧 مرحبا'
+  assert.equal(oneLine(plain), plain)
+})
+
+test('JSON is printed without such characters and parses to the same value', () => {
+  const value = Object.fromEntries(UNSAFE.map((code) => [`k${String.fromCharCode(code)}`, [String.fromCharCode(code, 92, code)]]))
+  for (const indent of [undefined, 2]) {
+    const text = jsonText(value, indent)
+    assert.equal(indent === undefined ? oneLine(text) : manyLines(text), text)
+    assert.deepEqual(JSON.parse(text), value)
+  }
+})
+
+test('only an error made for the terminal has several lines, and each of its arguments is one line', () => {
+  assert.equal(errorText(new TerminalError('--a: b\nc', 'Usage: d')), '--a: b\\u000ac\nUsage: d')
+  assert.equal(errorText(new Error('one\ntwo\u009b2K')), 'one\\u000atwo\\u009b2K')
+})

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Fetch } from '@custody/chains'
+import { requestHeaders, signRequest } from '@custody/request-auth'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { endpoints } from '../src/app/endpoints.ts'
+import { reasonFor, WAIT_CODES } from '../src/engine/waiting.ts'
+import { Callers } from '../src/http/callers.ts'
+import { buildServer } from '../src/http/server.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage } from './family-stage.ts'
+import { PRIVATE_KEY, PUBLIC_KEY } from './harness.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** Why a transfer waits, as its caller reads it from the API's own server. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-waiting-'))
+const ETH = { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' }
+const SECRET = 'https://user:hunter2@node.example/v3/0123456789abcdef'
+let devnet: Devnet
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+interface Waiting { code: string; reason: string; since: string }
+interface Shown { status: string; waiting: Waiting | null }
+interface World {
+  stage: FamilyStage; id: string
+  /** The answer to every estimate, until it is healed. */
+  trouble: { now: { code: number; message: string } | null }
+  /** GET of the transfer, and that the list says the same. */
+  shown(): Promise<Shown>
+}
+
+async function staged(play: (world: World) => Promise<void>): Promise<void> {
+  const trouble: World['trouble'] = { now: null }
+  const troubled: Fetch = async (url, init) => {
+    const { method, id } = JSON.parse(String(init.body)) as { method: string; id: number }
+    return trouble.now && method === 'eth_estimateGas' ? Response.json({ jsonrpc: '2.0', id, error: trouble.now }) : fetch(url, init)
+  }
+  const stage = new FamilyStage(database.get(), devnet, ETH, clock, troubled)
+  await stage.open()
+  const { apiKey, subAccountId } = stage.caller
+  await stage.database.query(`insert into api_users (api_key, sub_account_id, role, public_key_pem) values ($1, $2, 'full', $3)`, [apiKey, subAccountId, PUBLIC_KEY])
+  Object.assign(stage.services, { callers: new Callers(stage.database, stage.services.environment) })
+  Object.assign(stage.services.settings, { rateLimit: 1_000_000, rateScope: 'key', trustProxy: 0, authLegacy: false })
+  const server = await buildServer(stage.services, endpoints)
+  await server.listen({ port: 0, host: '127.0.0.1' })
+  const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
+  const get = async (uri: string): Promise<Record<string, unknown>> => {
+    const request = await signRequest({ apiKey, privateKey: PRIVATE_KEY, method: 'GET', uri, now: Math.floor(clock.now() / 1000) })
+    const answer = await fetch(`${base}${uri}`, { headers: requestHeaders(request, apiKey) })
+    const text = await answer.text()
+    assert.equal(answer.status, 200, text)
+    return JSON.parse(text) as Record<string, unknown>
+  }
+  try {
+    const id = await stage.create('sent')
+    const shown = async (): Promise<Shown> => {
+      const one = await get(`/dac/v1/transaction/${id}`) as unknown as Shown
+      const { data } = await get('/dac/v1/transactions?sequence_id=sent') as unknown as { data: Shown[] }
+      assert.deepEqual(data.map(({ waiting }) => waiting), [one.waiting])
+      return one
+    }
+    await play({ stage, id, trouble, shown })
+    trouble.now = null
+    stage.fault = undefined
+    await stage.run()
+    assert.deepEqual(await shown().then(({ status, waiting }) => ({ status, waiting })), { status: 'confirmed', waiting: null })
+  } finally {
+    await server.close()
+    await stage.close()
+  }
+}
+
+async function look({ stage, id }: World): Promise<void> {
+  await stage.database.query('update transactions set next_run_at = $2 where id = $1', [id, stage.database.now()])
+  await stage.step()
+}
+
+async function waitsFor(world: World, code: string): Promise<Waiting> {
+  for (let turns = 0; turns < 100; turns++) {
+    const { waiting } = await world.shown()
+    if (waiting?.code === code) return waiting
+    await look(world)
+  }
+  return assert.fail(`never ${code}: ${JSON.stringify(await world.stage.pending())}`)
+}
+
+test('an endpoint in trouble is ENDPOINT, since when it began, without the text of the endpoint', () => staged(async (world) => {
+  world.trouble.now = { code: -32005, message: `rate limited at ${SECRET}` }
+  const first = await waitsFor(world, 'ENDPOINT')
+  assert.deepEqual(first, { code: 'ENDPOINT', reason: reasonFor('ENDPOINT'), since: first.since })
+  assert.ok((await world.stage.read(world.id)).last_error?.includes('rate limited'), 'the operator sees the text')
+  clock.advance(60_000)
+  await look(world)
+  assert.deepEqual((await world.shown()).waiting, first, 'the time stays while the code does')
+  // Another reason begins at its own time.
+  world.trouble.now = { code: 3, message: `execution reverted: ${SECRET}` }
+  const second = await waitsFor(world, 'CHAIN_REFUSAL')
+  assert.ok(Date.parse(second.since) >= Date.parse(first.since) + 60_000)
+  assert.equal(second.reason, reasonFor('CHAIN_REFUSAL'))
+}))
+
+test('network fees that the gas tank has not sent yet are GAS_TANK', () => staged(async (world) => {
+  await world.stage.runTo(world.id, 'FUELING')
+  await waitsFor(world, 'GAS_TANK')
+}))
+
+test('signer nodes that do not answer are SIGNER_NODES', () => staged(async (world) => {
+  await world.stage.runTo(world.id, 'SIGNING')
+  world.stage.fault = 'away'
+  await waitsFor(world, 'SIGNER_NODES')
+}))
+
+test('a gas price above what the gas tank pays is NETWORK_FEES', () => staged(async (world) => {
+  const set = (most: string | null) => world.stage.database.query(
+    `update gas_tanks set max_gas_price = $2 where workspace_id = $1 and network = 'ETH'`, [world.stage.caller.workspaceId, most])
+  await set('1')
+  await waitsFor(world, 'NETWORK_FEES')
+  await set(null)
+}))
+
+test('every code has a plain sentence of bounded length', () => {
+  for (const code of WAIT_CODES) assert.match(reasonFor(code), /^[A-Z][\w ,.]{20,198}\.$/)
+})
