@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2e9e493ead0a558e74712b181c74f3575d0bdc91bc037dce797d9253f6ff8d38
-// types 4d9921c7930fa11d8586a0d202fb03b4e5dd596800df4f0b77f8835976eb39e1
+// document 0aa9ccfac90dcdb2f19d265ff2fbe8655f355409dfffec3d55abba1fa357c239
+// types c34f318ae2f5e35f76f6357438d6e35654ecf7e7e3ad9116972b83741d568368
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1359,8 +1359,13 @@ export interface components {
             medium: Decimal;
             /** Format: decimal */
             high: Decimal;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the rates were read from the node; where it has no estimate now, when it last had one
+             */
             updated_at: string;
+            /** @description Only where the node has no estimate now: which rates these are instead */
+            warning?: string;
         };
         ReadOpenApiResponse: {
             /** @constant */
