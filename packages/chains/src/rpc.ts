@@ -1,7 +1,15 @@
 import { ChainError, type Asset, type Riders } from './types.ts'
 
-/** Where an RPC endpoint is and how to authenticate to it. */
-export interface RpcEndpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
+/** Least fee rates by level, as decimal text in the network's `fee_rate_unit`. */
+export type FeeFloors = Partial<Record<keyof LevelRates, string>>
+
+/**
+ * Where an RPC endpoint is and how to authenticate to it. `fee_floors` (Bitcoin and its siblings): least rates of each level, which
+ * also count where the node has no estimate; in place of the registry's.
+ */
+export interface RpcEndpoint {
+  url: string; username?: string; password?: string; headers?: Record<string, string>; fee_floors?: FeeFloors
+}
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
@@ -10,6 +18,17 @@ export class RpcUnavailable extends ChainError {
   constructor(message: string) {
     super('RPC_UNAVAILABLE', message)
     this.name = 'RpcUnavailable'
+  }
+}
+
+/** The node has no estimate of the fee rate that gets a transaction into a block, and nothing else says one. */
+export class NoFeeEstimate extends RpcUnavailable {
+  constructor(network: string, level: keyof LevelRates) {
+    super(
+      `${network}: the node has no estimate of fee rates now, none was read within two hours, and no floor is configured for the level `
+      + `${level}; name a fee_rate, or set fee_floors of ${network} in custody.config.json`
+    )
+    this.name = 'NoFeeEstimate'
   }
 }
 
@@ -241,6 +260,19 @@ export interface AccountState {
 }
 
 export type LevelRates = Record<'low' | 'medium' | 'high', bigint>
+
+/** No level below a lower one. */
+export function rising({ low, medium, high }: LevelRates): LevelRates {
+  const middle = medium > low ? medium : low
+  return { low, medium: middle, high: high > middle ? high : middle }
+}
+
+/** A price that an endpoint answers, a whole number. @throws RpcUnavailable that names the field */
+export function priceOf(network: string, method: string, field: string, value: unknown): bigint {
+  if (value === undefined || value === null) throw new RpcUnavailable(`${network}: ${method} answered without ${field}`)
+  if (!/^\d{1,30}$/.test(String(value))) throw new RpcUnavailable(`${network}: ${method} answered a ${field} that is not a whole number`)
+  return BigInt(String(value))
+}
 
 export interface TaggedClient extends ChainClient {
   /** Null where the account does not exist (yet). */

@@ -57,6 +57,8 @@ export interface UtxoParams {
   script: 'p2wpkh' | 'p2pkh'
   dust: number
   min_fee_rate: number
+  /** Least fee rates by level, satoshi per vbyte as text: they also count where the node has no estimate. */
+  fee_floors?: { low: string; medium: string; high: string }
   coinbase_maturity: number
   /** Satoshi per vbyte of creating and spending an output, below which nodes call it dust; 3 where it is left out. */
   dust_rate?: number

@@ -20,7 +20,7 @@ const WORDS = {
   ],
   mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoint', 'explorer_transaction_url'],
   utxo: [
-    'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'coinbase_maturity', 'dust_rate', 'replaceable',
+    'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'fee_floors', 'coinbase_maturity', 'dust_rate', 'replaceable',
     'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations', 'special_transactions',
   ],
   asset: [
@@ -114,6 +114,13 @@ function modeProblems(network: NetworkLine, name: 'mainnet' | 'local'): string[]
         params.dust > 0 && params.min_fee_rate > 0 && params.coinbase_maturity > 0,
         'dust, min_fee_rate and coinbase_maturity must be above zero'
       )
+      if (params.fee_floors) {
+        const floors = (['low', 'medium', 'high'] as const).map((level) => Number(params.fee_floors?.[level]))
+        line.check(
+          floors.every((floor, at) => floor >= (floors[at - 1] ?? params.min_fee_rate)),
+          'fee_floors must name low, medium and high, none below min_fee_rate or the level before'
+        )
+      }
       line.check((params.script === 'p2wpkh') === (params.bech32_hrp !== null), 'bech32_hrp belongs to script p2wpkh')
     }
     if (network.ready) line.check(/^[0-9a-f]{64}$/.test(mode.genesis ?? ''), 'genesis must be a block hash')

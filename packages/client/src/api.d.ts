@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e0f6d58063e52acce7ac7c21050db89f194be62a5b33edd02a200aa1e2aa525f
-// types 7148bb10665bab1404ca8226f62778eea54ce9ba7a81ef66be40000a4beda1b0
+// document 4db191dc1214e9af27012245349f96e6ad5289481670d9816843ca6f27c752f9
+// types ca6b6e0bcedc9636317205b23356f3621f3807d37ff68b14da93746304d7fd03
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1359,8 +1359,13 @@ export interface components {
             medium: Decimal;
             /** Format: decimal */
             high: Decimal;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the rates were read from the node; where it has no estimate now, when it last had one
+             */
             updated_at: string;
+            /** @description Only where the node has no estimate now: which rates these are instead */
+            warning?: string;
         };
         ReadOpenApiResponse: {
             /** @constant */

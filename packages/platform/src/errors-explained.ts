@@ -194,7 +194,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     retry: 'again',
   },
   NETWORK_UNAVAILABLE: {
-    why: 'The blockchain’s endpoint does not answer, or is too far behind to be believed.', action: 'Repeat it.', retry: 'again',
+    why: 'The blockchain’s endpoint does not answer, is too far behind to be believed, or has no estimate of fee rates.',
+    action: 'Repeat it. Where the message says that fee rates are not known, a `fee_rate` of your own is accepted.', retry: 'again',
   },
   PROVIDER_UNAVAILABLE: { why: 'The screening provider does not answer.', action: 'Repeat it.', retry: 'again' },
   PRICE_UNAVAILABLE: {

@@ -47,6 +47,7 @@ export interface Metrics {
   webhooksDisabled: Gauge
   auditAt: Gauge
   auditDifferences: Gauge
+  auditSurpluses: Gauge
   auditCompared: Gauge
   diskFree: Gauge
 }
@@ -132,6 +133,7 @@ export function createMetrics(): Metrics {
     webhooksDisabled: gauge('custody_webhooks_disabled', 'Receivers that get nothing, having failed too often'),
     auditAt: gauge('custody_audit_timestamp_seconds', 'When the books were last held against the chains'),
     auditDifferences: gauge('custody_audit_differences', 'Differences that the last audit found'),
+    auditSurpluses: gauge('custody_audit_surpluses', 'Differences of the last audit where a chain holds more than the books'),
     auditCompared: gauge('custody_audit_compared', 'Addresses, coins and balances that the last audit compared'),
     diskFree: gauge('custody_disk_free_bytes', 'Room on the disk of the data folder'),
   }

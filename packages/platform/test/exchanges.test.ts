@@ -253,6 +253,31 @@ test('what a key may do is told as the venue tells it', async () => {
   await assert.rejects(venue.probe(), { name: 'VenueError', kind: 'refused', code: 'EAPI:Invalid key' })
 })
 
+test('kraken: earning, staked and bonded balances are the coin itself, and only what can be spent is available', async () => {
+  const of = (balance: string, hold = '0.0') => ({ balance, hold_trade: hold })
+  const { venue } = await stagedVenue('kraken', { '/0/private/BalanceEx': { body: { error: [], result: {
+    XXBT: of('1.5', '0.5'), 'XBT.F': of('2.25'), 'XBT.M': of('0.125'), 'XBT.B': of('0.0625'), 'ETH.F': of('3'), XETH: of('0.0'), 'ETH2.S': of('4'), ETH2: of('1'),
+    DOT: of('10'), 'DOT28.S': of('7'), 'DOT.S': of('1'), 'DOT.P': of('2'), 'ADA.S': of('0.0'), 'SOL03.S': of('6'), ZUSD: of('100'), 'USD.HOLD': of('50'), 'USD.M': of('25'),
+    'TSLAx.T': of('3'),
+  } } } })
+  const balances = (await venue.balances()).map(({ coin, available, total }) => [coin, showUnits(available), showUnits(total)] as const)
+  assert.deepEqual(Object.fromEntries(balances.map(([coin, ...amounts]) => [coin, amounts])), {
+    BTC: ['3.25', '3.9375'], ETH: ['3', '8'], DOT: ['10', '20'], SOL: ['0', '6'], USD: ['100', '175'], 'TSLAX.T': ['3', '3'],
+  })
+  assert.equal(new Set(balances.map(([coin]) => coin)).size, balances.length)
+})
+
+test('binance: balances in Flexible Earn are the coin itself, and cannot be spent; LDO is a coin', async () => {
+  const of = (asset: string, free: string, locked = '0.00000000') => ({ asset, free, locked })
+  const { venue } = await stagedVenue('binance', { '/api/v3/account': { body: {
+    makerCommission: 10, takerCommission: 10, canTrade: true, canWithdraw: true, canDeposit: true, accountType: 'SPOT',
+    balances: [of('BTC', '1.00000000', '0.50000000'), of('LDBTC', '2.00000000'), of('LDO', '7.00000000'), of('LDUSDT', '10.00000000')], permissions: ['SPOT'],
+  } } })
+  assert.deepEqual((await venue.balances()).map(({ coin, available, total }) => [coin, showUnits(available), showUnits(total)]).sort(), [
+    ['BTC', '1', '3.5'], ['LDO', '7', '7'], ['USDT', '0', '10'],
+  ])
+})
+
 test('balances are exact; a page in place of them is an error and no empty account', async () => {
   const { venue } = await stagedVenue('kraken', { '/0/private/BalanceEx': [
     { body: { error: [], result: { XXBT: { balance: '0.123456789012345678', hold_trade: '0.000000000000000001' }, ZUSD: { balance: '25435.21', hold_trade: '8249.76' }, USDC: { balance: '0.0', hold_trade: '0.0' } } } },

@@ -133,6 +133,8 @@ test('the configuration of real networks is checked to the field, and a key in i
     'asset:USDT_ETH': { cost_multiple: 500n, min_amount: 20_500_000n },
   })
   assert.deepEqual(readSettings({ CUSTODY_CONFIG: join(folder, 'config.json') }).endpoints, {}, 'the local chains need none')
+  const floors = (code: string, text: string) => `{"networks":{"${code}":{"url":"http://x","fee_floors":${text}}}}`
+  assert.deepEqual(configured(floors('BTC', '{"low":5,"high":"40.5"}')).endpoints['BTC']?.fee_floors, { low: '5', high: '40.5' })
   for (const [config, said] of [
     ['{', /config\.json: is not valid JSON/],
     ['[]', /config\.json: must hold a JSON object, as custody\.config\.example\.json does/],
@@ -140,6 +142,13 @@ test('the configuration of real networks is checked to the field, and a key in i
     ['{"networks":{"BTC":{}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
     ['{"networks":{"BTC":{"url":"http://x","password":7}}}', /config\.json: networks\.BTC\.password: must be a string$/],
     ['{"networks":{"BTC":{"url":"http://x","headers":{"KEY":7}}}}', /config\.json: networks\.BTC\.headers\.KEY: must be a string$/],
+    [floors('BTC', '{"low":0.5}'), /fee_floors\.low: must not be below what the network relays, nor below a lower level$/],
+    [floors('BTC', '{"low":5,"high":"4.999"}'), /fee_floors\.high: must not be below/],
+    [floors('BTC', '{"low":5.0001}'), /fee_floors\.low: /],
+    [floors('BTC', '{"low":true}'), /fee_floors\.low: must be a number$/],
+    [floors('BTC', '{"fast":5}'), /fee_floors: Unrecognized key: "fast"$/],
+    [floors('LTC', '{"low":5}'), /fee_floors\.medium: must not be below/],
+    [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is for Bitcoin and its siblings/],
     ['{"sweep":{"networks":{"BTX":{"cost_multiple":1}}}}', /config\.json: sweep\.networks\.BTX: there is no network BTX$/],
     ['{"sweep":{"assets":{"XBT":{"cost_multiple":1}}}}', /config\.json: sweep\.assets\.XBT: there is no asset XBT$/],
     ['{"sweep":{"networks":{"BTC":{"min_amount":1}}}}', /config\.json: sweep\.networks\.BTC\.min_amount: an amount is set for an asset$/],

@@ -241,6 +241,7 @@ export class CardanoClient implements ChainClient {
       const text = String(found[name])
       return /^\d{1,15}$/.test(text) ? BigInt(text) : this.#odd(`the parameter ${name} is not a whole number`)
     }
+    if (whole('min_fee_a') === 0n) this.#odd('the parameter min_fee_a is 0')
     const value = {
       feePerByte: whole('min_fee_a'), feeConstant: whole('min_fee_b'), coinsPerByte: whole('coins_per_utxo_size'),
       transactionBytesMax: Number(whole('max_tx_size')), valueBytesMax: Number(whole('max_val_size')),

@@ -1,5 +1,6 @@
 import {
-  jsonRpc, RpcRefused, RpcReverted, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, sendersOf,
+  jsonRpc, rising, RpcRefused, RpcReverted, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  type ChainTip,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
@@ -40,7 +41,7 @@ const TROUBLE = /header not found|missing trie node|timed? ?out|too many request
 /** Receipts asked for at a time where each is asked for alone. */
 const RECEIPTS_AT_ONCE = 8
 
-interface FeeHistory { baseFeePerGas?: string[]; reward?: string[][] }
+interface FeeHistory { baseFeePerGas?: (string | null)[] | null; reward?: (string | null)[][] | null }
 
 /** maxFeePerGas and tip by level, in wei per gas. */
 export type EvmFeeRates = Record<'low' | 'medium' | 'high', EvmFee>
@@ -327,36 +328,80 @@ export class EvmClient implements ChainClient {
     return gas
   }
 
-  /** eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where there is no base fee. */
+  /**
+   * eth_feeHistory percentiles 25, 50, 75; max = 2 × base fee + tip. Legacy gas price where blocks have no base fee.
+   * @throws RpcUnavailable where the node answers no price, or 0: such a transaction would never be taken
+   */
   async feeRates(): Promise<EvmFeeRates> {
     const history = this.network.legacy_gas_price ? {} : await this.#feeHistory()
-    const base = history.baseFeePerGas?.at(-1)
+    const base = this.network.legacy_gas_price ? undefined : await this.#baseFee(history)
     if (base === undefined) {
-      const price = BigInt(await this.#call<string>('eth_gasPrice', []))
+      const price = await this.#suggestedPrice()
       const level = (percent: bigint): EvmFee => {
         const maxFeePerGas = (price * percent) / 100n
         return { maxFeePerGas, maxPriorityFeePerGas: maxFeePerGas, legacy: true }
       }
       return { low: level(100n), medium: level(LEGACY_MEDIUM_PERCENT), high: level(LEGACY_HIGH_PERCENT) }
     }
-    const suggested = BigInt(await this.#call<string>('eth_maxPriorityFeePerGas', []).catch((error: unknown) => {
-      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return '0x1'
+    const rewardsAt = (column: number): bigint[] => (Array.isArray(history.reward) ? history.reward : []).map(
+      (row) => this.#historyAnswer.quantity(row[column] ?? '0x0', 'reward')
+    ).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
+    const medians = [0, 1, 2].map((column) => {
+      const rewards = rewardsAt(column)
+      return rewards[Math.floor(rewards.length / 2)]
+    })
+    const suggested = medians.includes(undefined) ? await this.#tip(base) : 0n
+    const tips = medians.map((median) => median ?? suggested) as [bigint, bigint, bigint]
+    const { low, medium, high } = rising({ low: tips[0], medium: tips[1], high: tips[2] })
+    const level = (tip: bigint): EvmFee => ({ maxFeePerGas: 2n * base + tip, maxPriorityFeePerGas: tip })
+    return { low: level(low), medium: level(medium), high: level(high) }
+  }
+
+  get #historyAnswer(): Answer {
+    return new Answer(this.network.code, 'eth_feeHistory')
+  }
+
+  /** The next block's; where the node has no history (it was restarted), the newest block's. Undefined: blocks have none. */
+  async #baseFee(history: FeeHistory): Promise<bigint | undefined> {
+    const next = Array.isArray(history.baseFeePerGas) ? history.baseFeePerGas.at(-1) : undefined
+    if (next !== undefined && next !== null) return this.#historyAnswer.quantity(next, 'baseFeePerGas')
+    const newest = await this.#blockBy('latest', false)
+    if (newest === null) throw new RpcUnavailable(`${this.network.code}: the node does not show its newest block`)
+    const { baseFeePerGas: base } = newest
+    if (base === undefined || base === null) return undefined
+    return new Answer(this.network.code, 'eth_getBlockByNumber').quantity(base, 'baseFeePerGas')
+  }
+
+  /** @throws RpcUnavailable where it is 0 */
+  async #suggestedPrice(): Promise<bigint> {
+    const answer = new Answer(this.network.code, 'eth_gasPrice')
+    const price = answer.quantity(await this.#call<unknown>('eth_gasPrice', []), 'price')
+    return price > 0n ? price : answer.refuse('answered a price of 0')
+  }
+
+  /** The node's own suggestion; where it has none, what its gas price is above the base fee. At least one wei. */
+  async #tip(base: bigint): Promise<bigint> {
+    const suggested = await this.#unlessUnknown('eth_maxPriorityFeePerGas')
+    if (suggested !== null && suggested > 0n) return suggested
+    // Where the base fee is 0 (BSC), the tip is the whole price.
+    const price = base === 0n ? await this.#suggestedPrice() : await this.#unlessUnknown('eth_gasPrice') ?? 0n
+    return price > base + TIP_FLOOR_WEI ? price - base : TIP_FLOOR_WEI
+  }
+
+  /** Null where the node does not know the method. */
+  async #unlessUnknown(method: string): Promise<bigint | null> {
+    try {
+      return new Answer(this.network.code, method).quantity(await this.#call<unknown>(method, []), 'price')
+    } catch (error) {
+      if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return null
       throw error
-    }))
-    const level = (column: number): EvmFee => {
-      const rewards = (history.reward ?? []).map(
-        (row) => BigInt(row[column] ?? '0x0')
-      ).filter((reward) => reward > 0n).sort((a, b) => (a < b ? -1 : 1))
-      const tip = rewards[Math.floor(rewards.length / 2)] ?? suggested
-      const maxPriorityFeePerGas = tip < TIP_FLOOR_WEI ? TIP_FLOOR_WEI : tip
-      return { maxFeePerGas: 2n * BigInt(base) + maxPriorityFeePerGas, maxPriorityFeePerGas }
     }
-    return { low: level(0), medium: level(1), high: level(2) }
   }
 
   async #feeHistory(): Promise<FeeHistory> {
     try {
-      return await this.#call<FeeHistory>('eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)])
+      return await this.#call<FeeHistory | null>(
+        'eth_feeHistory', [`0x${HISTORY_BLOCKS.toString(16)}`, 'latest', Object.values(PERCENTILES)]) ?? {}
     } catch (error) {
       // Nodes from before the base fee do not know the method.
       if (error instanceof RpcRefused && error.rpcCode === METHOD_NOT_FOUND) return {}

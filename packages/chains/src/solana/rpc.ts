@@ -1,5 +1,5 @@
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
+  jsonRpc, priceOf, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
   type Senders, type Signed, type TransactionStatus,
 } from '../rpc.ts'
@@ -302,10 +302,13 @@ export class SolanaClient implements ChainClient, ResignedClient {
     return this.#rent.value
   }
 
-  /** Millionths of a lamport per compute unit, as the last blocks took them. */
+  /** Millionths of a lamport per compute unit, as the last blocks took them; where there are none, the least of each level. */
   async unitPrices(): Promise<LevelRates> {
-    const recent = await this.#call<{ slot: number; prioritizationFee: Amount }[]>('getRecentPrioritizationFees', [[]])
-    const prices = recent.map(({ prioritizationFee }) => BigInt(prioritizationFee)).sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
+    const [method, code] = ['getRecentPrioritizationFees', this.network.code]
+    const recent = await this.#call<{ prioritizationFee?: unknown }[] | null>(method, [[]])
+    if (!Array.isArray(recent)) throw new RpcUnavailable(`${code}: ${method} answered no list`)
+    const prices = recent.map((each) => priceOf(code, method, 'prioritizationFee', (each as typeof each | null)?.prioritizationFee))
+      .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
     const at = (level: keyof LevelRates, share: number): bigint => {
       const price = prices[Math.min(prices.length - 1, Math.floor(prices.length * share))] ?? 0n
       const floored = price > LEAST_PRICES[level] ? price : LEAST_PRICES[level]

@@ -1,6 +1,6 @@
 import type { xdr } from '@stellar/stellar-base'
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
+  jsonRpc, priceOf, rising, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
@@ -236,9 +236,12 @@ export class StellarClient implements TaggedClient {
   }
 
   async feeRates(): Promise<LevelRates> {
-    const { inclusionFee } = await this.#call<{ inclusionFee: Distribution }>('getFeeStats', {})
-    const atLeast = (text: string) => (BigInt(text) > BASE_FEE ? BigInt(text) : BASE_FEE)
-    return { low: atLeast(inclusionFee.p50), medium: atLeast(inclusionFee.p80), high: atLeast(inclusionFee.p95) }
+    const { inclusionFee } = await this.#call<{ inclusionFee?: Distribution }>('getFeeStats', {})
+    const atLeast = (name: 'p50' | 'p80' | 'p95') => {
+      const fee = priceOf(this.network.code, 'getFeeStats', `inclusionFee.${name}`, inclusionFee?.[name])
+      return fee > BASE_FEE ? fee : BASE_FEE
+    }
+    return rising({ low: atLeast('p50'), medium: atLeast('p80'), high: atLeast('p95') })
   }
 
   /** From the head's close time, never from this machine's clock. */

@@ -363,8 +363,14 @@ export class TronClient implements ChainClient {
       if (found === undefined) throw new RpcUnavailable(`${this.network.code}: getchainparameters does not name ${key}`)
       return BigInt(found)
     }
+    // A price of 0 would be a transfer that may burn nothing, and is refused by every node but this one.
+    const price = (key: string): bigint => {
+      const found = value(key)
+      if (found <= 0n) throw new RpcUnavailable(`${this.network.code}: getchainparameters answered ${key} 0`)
+      return found
+    }
     return {
-      energySun: value('getEnergyFee'), bandwidthSun: value('getTransactionFee'),
+      energySun: price('getEnergyFee'), bandwidthSun: price('getTransactionFee'),
       createAccountSun: value('getCreateNewAccountFeeInSystemContract'),
       createAccountFeeSun: value('getCreateAccountFee'), unfreezeDelayDays: Number(value('getUnfreezeDelayDays')),
       maxFeeLimit: value('getMaxFeeLimit'),

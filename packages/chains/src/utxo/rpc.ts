@@ -2,10 +2,11 @@ import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
-  type ChainTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type Senders, type TransactionStatus,
+  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
+import { FeeRates, type FeeReading } from './fee-rates.ts'
 
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
 const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
@@ -16,9 +17,6 @@ const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrel
 interface CoreOutput { value?: bigint; n: number; scriptPubKey?: { hex?: string }; ismweb?: boolean; tokenData?: unknown }
 interface CoreTransaction { txid: string; vin: { coinbase?: string; txid?: string; vout?: number }[]; vout: CoreOutput[] }
 interface CoreBlock { hash: string; height: number; previousblockhash?: string; nTx?: number; tx: (CoreTransaction | string)[] }
-
-/** Fee rates in satoshi per 1000 vbytes. */
-export interface UtxoFeeRates { low: bigint; medium: bigint; high: bigint }
 
 const TARGET_BLOCKS = { low: 24, medium: 6, high: 2 } as const
 /** Core: RPC_VERIFY_ALREADY_IN_CHAIN (now RPC_VERIFY_ALREADY_IN_UTXO_SET). */
@@ -46,9 +44,13 @@ export class UtxoClient implements ChainClient {
   readonly #call: JsonRpc
   /** For methods whose whole answer is an amount. */
   readonly #callForCoins: JsonRpc
+  readonly #feeRates: FeeRates
+  /** What {@link feeRates} answered last, with its source; null: nothing yet. */
+  feeReading: FeeReading | null = null
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch) {
+  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
     this.network = network
+    this.#feeRates = new FeeRates(network, endpoint.fee_floors, now)
     this.#call = jsonRpc(
       endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value)
     )
@@ -256,25 +258,45 @@ export class UtxoClient implements ChainClient {
     return (await this.#call<{ value: bigint } | null>('gettxout', [txid, vout, true]))?.value ?? null
   }
 
-  /** Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node cannot tell. */
+  /** Bitcoin Cash nodes know only `estimatefee`, and it takes no target. Undefined where the node has no estimate. */
   async #estimate(blocks: number): Promise<bigint | undefined> {
+    let rate: unknown
     try {
-      return (await this.#call<{ feerate?: bigint }>('estimatesmartfee', [blocks])).feerate
+      rate = (await this.#call<{ feerate?: unknown } | null>('estimatesmartfee', [blocks]))?.feerate
     } catch (error) {
-      if (!(error instanceof RpcRefused) || error.rpcCode !== METHOD_NOT_FOUND) throw error
-      return (await this.#callForCoins<bigint | null>('estimatefee', [])) ?? undefined
+      if (!isRefusal(error, METHOD_NOT_FOUND)) throw error
+      try {
+        rate = await this.#callForCoins<unknown>('estimatefee', [])
+      } catch (other) {
+        if (!isRefusal(other, METHOD_NOT_FOUND)) throw other
+      }
+    }
+    if (rate === undefined || rate === null || rate === 0n) return undefined
+    return typeof rate === 'bigint' ? rate : this.#odd('the node answered a fee rate that is not a number of coins')
+  }
+
+  /** Below which the node takes no transaction, in satoshi per 1000 vbytes; 0 where it does not say. */
+  async #floor(): Promise<bigint> {
+    try {
+      const info = await this.#call<{ mempoolminfee?: unknown; minrelaytxfee?: unknown } | null>('getmempoolinfo', [])
+      return [info?.mempoolminfee, info?.minrelaytxfee].reduce<bigint>(
+        (most, each) => (typeof each === 'bigint' && each > most ? each : most), 0n)
+    } catch (error) {
+      if (error instanceof RpcRefused || error instanceof RpcUnavailable) return 0n
+      throw error
     }
   }
 
-  /** estimatesmartfee at 24, 6 and 2 blocks, never below the network's floor. */
-  async feeRates(): Promise<UtxoFeeRates> {
-    const floor = BigInt(this.network.utxo?.min_fee_rate ?? 1) * 1000n
-    const rate = async (blocks: number) => {
-      const feerate = await this.#estimate(blocks)
-      return feerate === undefined || feerate < floor ? floor : feerate
-    }
-    const [low, medium, high] = await Promise.all([rate(TARGET_BLOCKS.low), rate(TARGET_BLOCKS.medium), rate(TARGET_BLOCKS.high)])
-    return { low, medium: medium < low ? low : medium, high: high < medium ? medium : high }
+  /**
+   * estimatesmartfee at 24, 6 and 2 blocks, as {@link FeeRates} reads it, in satoshi per 1000 vbytes.
+   * @throws NoFeeEstimate where neither the node nor a setting says a rate
+   */
+  async feeRates(): Promise<LevelRates> {
+    const [low, medium, high, floor] = await Promise.all([
+      this.#estimate(TARGET_BLOCKS.low), this.#estimate(TARGET_BLOCKS.medium), this.#estimate(TARGET_BLOCKS.high), this.#floor(),
+    ])
+    this.feeReading = this.#feeRates.read({ low, medium, high }, floor)
+    return this.feeReading.rates
   }
 }
 

@@ -1,7 +1,7 @@
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
+  jsonRpc, priceOf, rising, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type ResignedClient, type RpcEndpoint, type Signed, type TaggedClient,
   type TransactionStatus,
 } from '../rpc.ts'
@@ -55,7 +55,7 @@ interface AccountTx extends Answer {
   transactions?: { tx_blob: string }[]
 }
 interface AccountInfo extends Answer { account_data: { Balance: string; Sequence: number; OwnerCount: number; Flags: number } }
-interface Fee extends Answer { drops: { base_fee: string; median_fee: string; minimum_fee: string; open_ledger_fee: string } }
+interface Fee extends Answer { drops?: Record<'base_fee' | 'median_fee' | 'minimum_fee' | 'open_ledger_fee', unknown> }
 interface Submit extends Answer { engine_result: string; engine_result_message: string }
 
 interface Reserves { base: bigint; increment: bigint; at: number }
@@ -208,13 +208,15 @@ export class XrpClient implements TaggedClient, ResignedClient {
     return (await this.#reserve()).base
   }
 
+  /** Under load `minimum_fee` is what the queue takes, and `open_ledger_fee` what enters the open ledger. */
   async feeRates(): Promise<LevelRates> {
     const { drops } = await this.#call<Fee>('fee')
-    const most = (...values: string[]) => values.map(BigInt).reduce((a, b) => (a > b ? a : b))
-    return {
-      low: most(drops.base_fee, drops.minimum_fee), medium: most(drops.base_fee, drops.open_ledger_fee),
-      high: most(drops.open_ledger_fee, drops.median_fee),
-    }
+    const of = (name: keyof NonNullable<Fee['drops']>) => priceOf(this.network.code, 'fee', `drops.${name}`, drops?.[name])
+    const most = (...values: bigint[]) => values.reduce((a, b) => (a > b ? a : b))
+    return rising({
+      low: most(of('base_fee'), of('minimum_fee')), medium: most(of('base_fee'), of('open_ledger_fee')),
+      high: most(of('open_ledger_fee'), of('median_fee')),
+    })
   }
 
   async validUntil(): Promise<number> {

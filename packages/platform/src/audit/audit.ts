@@ -3,7 +3,7 @@ import { reasonOf } from '@custody/chains/reason'
 import type { Chain } from '../engine/chain.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
-import type { AuditReport, Difference } from './report.ts'
+import { kindOf, type AuditReport, type Difference } from './report.ts'
 import { accountBalances } from './balances.ts'
 import { exchangeDifferences } from './exchanges.ts'
 import { stakingDifferences } from './staking.ts'
@@ -37,7 +37,7 @@ async function attempt(services: Services): Promise<AuditReport> {
         : await accountDifferences(services, chain, differences)
     } catch (error) {
       differences.push({
-        network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: reasonOf(error),
+        kind: 'unknown', network: network.code, workspace: '', subject: 'endpoint', asset: '', ledger: '', chain: '', note: reasonOf(error),
       })
     }
   }
@@ -58,7 +58,7 @@ async function networksNotAsked(services: Services, differences: Difference[]): 
     if (asset && services.networks.has(asset.network)) continue
     const ledger = formatAmount(BigInt(sum), asset?.decimals ?? 0)
     differences.push({
-      network: asset?.network ?? '', workspace, subject: 'not compared', asset: ticker, ledger, chain: '',
+      kind: 'unknown', network: asset?.network ?? '', workspace, subject: 'not compared', asset: ticker, ledger, chain: '',
       note: 'the network has no endpoint: configure it, and audit again',
     })
   }
@@ -71,7 +71,7 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
       join ledger_accounts a on a.workspace_id = p.workspace_id and a.id = p.account_id group by 1, 2 having sum(p.amount) <> 0 limit 100`)
   for (const row of unbalanced) {
     differences.push({
-      network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0',
+      kind: 'deficit', network: '', workspace: '', subject: `ledger entry ${row.id}`, asset: row.asset, ledger: row.sum, chain: '0',
       note: 'the entry does not sum to zero',
     })
   }
@@ -81,7 +81,8 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
      group by a.workspace_id, a.id having a.balance <> coalesce(sum(p.amount), 0) limit 100`)
   for (const row of drifted) {
     differences.push({
-      network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance, chain: row.sum,
+      kind: 'deficit', network: '', workspace: '', subject: `ledger account ${row.id}`, asset: row.asset, ledger: row.balance,
+      chain: row.sum,
       note: 'the balance is not the sum of its postings',
     })
   }
@@ -103,7 +104,7 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
      where a.kind = 'prepaid_reserved' and a.balance <> coalesce(t.sum, 0) limit 100`)
   for (const row of reserved) {
     differences.push({
-      network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD',
+      kind: 'deficit', network: '', workspace: row.workspace, subject: 'reserved platform fees', asset: 'USD',
       ledger: formatAmount(BigInt(row.balance), USD_DECIMALS), chain: formatAmount(BigInt(row.sum), USD_DECIMALS),
       note: 'not the sum of the fees that are reserved',
     })
@@ -124,7 +125,8 @@ async function accountDifferences(
     const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
     if (books !== amount) {
       differences.push({
-        network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`, asset: asset.asset_name,
+        kind: kindOf(books, amount), network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`,
+        asset: asset.asset_name,
         ledger: formatAmount(books, asset.decimals), chain: formatAmount(amount, asset.decimals),
       })
     }

@@ -4,7 +4,7 @@ import type { AccountRow } from '../exchanges/account.ts'
 import { claims } from '../exchanges/books.ts'
 import { compareAccount } from '../exchanges/reconcile.ts'
 import { showUnits } from '../exchanges/units.ts'
-import type { AuditReport, Difference } from './report.ts'
+import { kindOf, type AuditReport, type Difference } from './report.ts'
 
 /** Claims on exchanges against what each says now. An account that cannot be asked is a difference: nobody has looked. */
 export async function exchangeDifferences(services: Services, differences: Difference[]): Promise<AuditReport['exchanges']> {
@@ -14,7 +14,7 @@ export async function exchangeDifferences(services: Services, differences: Diffe
   let [accounts, balances] = [0, 0]
   for (const row of rows) {
     const of = { network: '', workspace: row.workspace, subject: `${row.exchange} account ${row.id}` }
-    const unknown = (note: string) => differences.push({ ...of, asset: '', ledger: '', chain: '', note })
+    const unknown = (note: string) => differences.push({ ...of, kind: 'unknown', asset: '', ledger: '', chain: '', note })
     try {
       const compared = await compareAccount(services, row)
       if (compared.gaps === null) {
@@ -26,7 +26,8 @@ export async function exchangeDifferences(services: Services, differences: Diffe
       balances += new Set([...books.keys(), ...compared.balances.map(({ coin }) => coin)]).size
       for (const { coin, ledger, venue } of compared.gaps) {
         const [claimed, told] = [showUnits(BigInt(ledger)), showUnits(BigInt(venue))]
-        differences.push({ ...of, asset: coin, ledger: claimed, chain: told, note: 'at the exchange' })
+        const kind = kindOf(BigInt(ledger), BigInt(venue))
+        differences.push({ ...of, kind, asset: coin, ledger: claimed, chain: told, note: 'at the exchange' })
       }
     } catch (error) {
       unknown(`not compared: ${reasonOf(error)}`)

@@ -1,4 +1,14 @@
+/**
+ * `surplus`: the chain or exchange holds more than the books say, which no customer loses by and anybody can cause. `deficit`: the
+ * books promise more than there is, or contradict themselves. `unknown`: nothing could be compared.
+ */
+export type DifferenceKind = 'surplus' | 'deficit' | 'unknown'
+
+/** Of two amounts that differ. */
+export const kindOf = (books: bigint, chain: bigint): DifferenceKind => (chain > books ? 'surplus' : 'deficit')
+
 export interface Difference {
+  kind: DifferenceKind
   network: string
   workspace: string
   subject: string

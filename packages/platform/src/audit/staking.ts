@@ -1,7 +1,7 @@
 import { formatAmount, type Asset, type Network, type TronClient, type TronResource } from '@custody/chains'
 import type { Services } from '../engine/services.ts'
 import { stakeAccounts } from '../staking/steps.ts'
-import type { Difference } from './report.ts'
+import { kindOf, type Difference } from './report.ts'
 
 interface Held { workspace: string; account: string; kind: string; address: string; balance: bigint }
 interface Moving { account: string; address: string; step: string; resource: TronResource; amount: bigint; withdrawn: bigint }
@@ -26,7 +26,7 @@ export async function stakingDifferences(services: Services, network: Network, d
     const compare = (subject: string, ledger: bigint, chain: bigint) => {
       if (ledger !== chain) {
         differences.push({
-          network: network.code, workspace, subject: `${subject} ${account}`, asset: network.native_asset,
+          kind: kindOf(ledger, chain), network: network.code, workspace, subject: `${subject} ${account}`, asset: network.native_asset,
           ledger: formatAmount(ledger, decimals), chain: formatAmount(chain, decimals),
         })
       }

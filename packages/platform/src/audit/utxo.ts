@@ -1,7 +1,7 @@
 import { formatAmount, type Network } from '@custody/chains'
 import type { Coins } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
-import type { Difference } from './report.ts'
+import { kindOf, type Difference } from './report.ts'
 
 /** A coin whose deposit screening holds: in the books, and not to be spent. */
 const FROZEN = `exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
@@ -34,7 +34,8 @@ export async function utxoDifferences(
   for (const wallet of wallets) {
     if (wallet.books !== wallet.coins) {
       differences.push({
-        network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset,
+        // Both are the platform's own records, so that no stranger makes them differ.
+        kind: 'deficit', network: network.code, workspace: wallet.workspace, subject: `wallet ${wallet.id}`, asset: network.native_asset,
         ledger: formatAmount(BigInt(wallet.books), decimals), chain: formatAmount(BigInt(wallet.coins), decimals),
         note: 'the books and the wallet’s coins differ',
       })
@@ -46,6 +47,7 @@ export async function utxoDifferences(
     count++
     if (coin.there === null || coin.there !== BigInt(coin.value)) {
       differences.push({
+        kind: kindOf(BigInt(coin.value), coin.there ?? 0n),
         network: network.code, workspace: coin.workspace, subject: `${coin.txid}:${coin.vout} of ${coin.address}`,
         asset: network.native_asset, ledger: formatAmount(BigInt(coin.value), decimals),
         chain: coin.there === null ? 'spent or unknown' : formatAmount(coin.there, decimals),

@@ -233,6 +233,8 @@ export interface Chain {
   rates(asset: Asset): Promise<LevelRates>
   /** When they were last read, milliseconds since the Unix Epoch; null: never. */
   ratesReadAt(): number | null
+  /** Why the rates that were read last may be wrong, as a sentence; null or absent: nothing speaks against them. */
+  ratesWarning?(): string | null
   /** Network fee of a transfer, for the answer and the reservation. Never fails because the chain is away. */
   estimate(question: Question): Promise<Estimate>
   /** POST /estimate-fee. */

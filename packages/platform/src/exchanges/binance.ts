@@ -58,5 +58,10 @@ export const binance: Manner = {
   },
   networks: NETWORKS,
   states: { PENDING_NEW: 'open', PENDING_CANCEL: 'open', EXPIRED_IN_MATCH: 'cancelled' },
+  // Flexible Simple Earn: `LDBTC` is BTC that must be redeemed before it can be spent. `LDO` is a coin.
+  variant(code, isCoin) {
+    const coin = code.slice(2)
+    return code.startsWith('LD') && !isCoin(code) && isCoin(coin) ? { coin, isSpendable: false } : null
+  },
   withdrawParams: (clientId, network) => ({ network, withdrawOrderId: clientId }),
 }

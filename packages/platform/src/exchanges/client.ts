@@ -10,6 +10,8 @@ export interface Client extends CcxtClient {
   setMarketsFromExchange(source: Client): unknown
   market(symbol: string): CcxtMarket
   currency(code: string): { id: string }
+  /** By ccxt's code: all that the exchange lists, once its markets were read. */
+  currencies?: Readonly<Record<string, unknown>>
   markets: Record<string, CcxtMarket> | undefined
   fetchBalance(params?: object): Promise<Record<string, unknown> & { total?: Record<string, string>; free?: Record<string, string> }>
   fetchTicker(symbol: string): Promise<{ bid?: string; ask?: string; last?: string; timestamp?: number }>

@@ -71,11 +71,18 @@ export class Connector implements Venue {
   balances(): Promise<Balance[]> {
     return this.#ask(async () => {
       const { total = {}, free = {} } = await this.#client.fetchBalance()
-      return Object.entries(total).flatMap(([coin, amount]): Balance[] => {
+      const listed = this.#client.currencies ?? {}
+      const isCoin = (code: string) => Object.hasOwn(listed, code)
+      const all = new Map<string, Balance>()
+      for (const [code, amount] of Object.entries(total)) {
         const held = readUnits(amount)
-        const available = readUnits(free[coin])
-        return held === null || held === 0n ? [] : [{ coin, total: held, available: available ?? held }]
-      })
+        if (held === null || held === 0n) continue
+        const { coin, isSpendable } = this.#manner.variant?.(code, isCoin) ?? { coin: code, isSpendable: true }
+        const before = all.get(coin) ?? { coin, total: 0n, available: 0n }
+        const available = isSpendable ? readUnits(free[code]) ?? held : 0n
+        all.set(coin, { coin, total: before.total + held, available: before.available + available })
+      }
+      return [...all.values()]
     })
   }
 

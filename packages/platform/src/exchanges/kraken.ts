@@ -15,6 +15,12 @@ const METHODS: Readonly<Record<string, RegExp>> = {
   OP_ETH: /Optimism/, POL: /Polygon/, AVAX: /Avalanche/, BSC: /\bBSC\b|BEP20|BNB Smart Chain/,
 }
 
+/**
+ * Balances of a coin that earn or are on hold: `BTC.F` in Kraken Rewards, which can be spent as usual; `.B` and `.S` bonded and staked
+ * (`DOT28.S`: for 28 days), `.M` opted in to rewards, `.P` parachains, `.HOLD` money on hold. `.T` is a token of its own.
+ */
+const VARIANT = /^([A-Z0-9]+?)(?:\d\d)?\.(F|B|S|M|P|HOLD)$/
+
 /** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
 export const kraken: Manner = {
   traits: {
@@ -81,6 +87,12 @@ export const kraken: Manner = {
       trade: granted.has('modify-trades'), withdraw: granted.has('withdraw-funds'),
       ip_restricted: Array.isArray(addresses) ? addresses.length > 0 : null,
     }
+  },
+  variant(code) {
+    // Ether that was staked before withdrawals of it were possible.
+    if (code === 'ETH2') return { coin: 'ETH', isSpendable: false }
+    const [, coin, kind] = VARIANT.exec(code) ?? []
+    return coin === undefined ? null : { coin: coin === 'ETH2' ? 'ETH' : coin, isSpendable: kind === 'F' }
   },
   // Its prices may have more decimals than the grid on which they must lie.
   priceStep: ({ info }) => (info['tick_size'] === undefined ? undefined : String(info['tick_size'])),

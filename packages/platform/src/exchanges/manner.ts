@@ -30,6 +30,11 @@ export interface Manner {
   cancelBy(ref: OrderRef): { id: string; params: object }
   fills(tools: Tools, ref: OrderRef & { venueId: string }): Promise<Fill[]>
   permissions(client: Client): Promise<Permissions>
+  /**
+   * What a balance under ccxt's code for it really is: the coin, and whether orders and withdrawals can spend it. Null: the code is a
+   * coin itself. `isCoin`: whether the exchange lists a coin of that code.
+   */
+  variant?(code: string, isCoin: (code: string) => boolean): { coin: string; isSpendable: boolean } | null
   /** The grid of prices, where it is not what ccxt says. */
   priceStep?(market: CcxtMarket): string | undefined
   /** ccxt's names of our networks. */

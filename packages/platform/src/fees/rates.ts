@@ -1,11 +1,11 @@
-import { formatAmount, traitsOf, type Asset } from '@custody/chains'
+import { formatAmount, NoFeeEstimate, traitsOf, type Asset } from '@custody/chains'
 import type { Chain, FeeLevel } from '../engine/chain.ts'
 import { ApiError } from '../errors.ts'
 
 /**
  * Current fee rates in the unit of the network. EVM: what a transaction is expected to pay per gas, base fee and tip, not
  * the maximum that it allows. Tron: of a point of bandwidth (TRX) or energy (tokens).
- * @throws ApiError `NETWORK_UNAVAILABLE` that names the network
+ * @throws ApiError `NETWORK_UNAVAILABLE` that names the network, and says where its node has no estimate
  */
 export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<FeeLevel, string>> {
   const { network } = chain
@@ -15,6 +15,7 @@ export async function quotedRates(chain: Chain, asset: Asset): Promise<Record<Fe
     return { low: show('low'), medium: show('medium'), high: show('high') }
   } catch (error) {
     if (error instanceof ApiError) throw error
+    if (error instanceof NoFeeEstimate) throw new ApiError('NETWORK_UNAVAILABLE', error.message)
     throw new ApiError('NETWORK_UNAVAILABLE', `${network.name} (${network.code}) cannot be reached now; its fee rates are not known`)
   }
 }

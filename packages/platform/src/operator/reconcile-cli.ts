@@ -53,7 +53,8 @@ function words(report: ReconcileReport): string[] {
     ),
     ...report.waiting.map((each) => `still waiting: ${each}`),
     ...(report.audit?.differences ?? []).map((each) =>
-      `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} ${each.note ?? ''}`.trimEnd(),
+      `${each.network} ${each.subject} ${each.asset}: books ${each.ledger}, chain ${each.chain} (${each.kind}) ${each.note ?? ''}`
+        .trimEnd(),
     ),
   ]
   if (report.audit?.compared === 0) lines.push('NOTHING was compared: no address and no coin is known on any configured network')

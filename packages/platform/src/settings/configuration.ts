@@ -6,13 +6,25 @@ import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'
 import { scopeNamed } from './sweep-rules.ts'
 
 const text = z.string({ error: 'must be a string' })
+const LEVELS = ['low', 'medium', 'high'] as const
+/** Decimals of a fee rate in satoshi per vbyte. */
+const FLOOR_DECIMALS = 3
+const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
+
 const endpoint = z.object({
   url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL'),
   username: text.optional(), password: text.optional(), headers: z.record(z.string(), text).optional(),
+  fee_floors: z.strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() }).optional(),
 })
 
-/** Where a network's RPC endpoint is. */
-export interface Endpoint { url: string; username?: string; password?: string; headers?: Record<string, string> }
+/**
+ * Where a network's RPC endpoint is. `fee_floors` (Bitcoin and its siblings): least fee rates by level in satoshi per vbyte, which
+ * also count where the node has no estimate.
+ */
+export interface Endpoint {
+  url: string; username?: string; password?: string; headers?: Record<string, string>
+  fee_floors?: { low?: string; medium?: string; high?: string }
+}
 
 const decimal = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 const rule = z.object({ cost_multiple: decimal.optional(), min_amount: decimal.optional() })
@@ -50,6 +62,30 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
         }
       } catch (error) {
         tell(reasonOf(error))
+      }
+    }
+  }
+  for (const [code, { fee_floors: floors }] of Object.entries(networks)) {
+    const network = registry.network(code)
+    const tell = (message: string, ...path: string[]) => {
+      context.addIssue({ code: 'custom', message, path: ['networks', code, 'fee_floors', ...path] })
+    }
+    if (floors === undefined || !network) continue
+    if (!network.utxo) {
+      tell('is for Bitcoin and its siblings: other networks always say their prices')
+      continue
+    }
+    let below = BigInt(network.utxo.min_fee_rate) * 10n ** BigInt(FLOOR_DECIMALS)
+    for (const level of LEVELS) {
+      const written = floors[level] ?? network.utxo.fee_floors?.[level]
+      if (written === undefined) continue
+      try {
+        const floor = parseAmount(written, FLOOR_DECIMALS)
+        if (floor < below) tell('must not be below what the network relays, nor below a lower level', level)
+        else below = floor
+      } catch (error) {
+        if (!(error instanceof ChainError)) throw error
+        tell(error.message, level)
       }
     }
   }

@@ -10,5 +10,6 @@ export async function lookAtAudits({ database, metrics, settings }: Services): P
   if (!last) return
   metrics.auditAt.set(last.at.getTime() / 1000)
   metrics.auditDifferences.set(last.differences)
+  metrics.auditSurpluses.set(last.surpluses)
   metrics.auditCompared.set(last.compared)
 }

@@ -5,11 +5,12 @@ import { coinWallets, type CoinChain } from '../coins/chain.ts'
 import { ownTransaction } from '../coins/previous.ts'
 import { estimate, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
+import { warningOf } from './rates.ts'
 import { replaceable } from './replaceable.ts'
 
 /** Bitcoin and its siblings. */
 export const connectUtxo: Connect = (context, network, endpoint, fetch) =>
-  utxoChain(context, network, new UtxoClient(network, endpoint, fetch))
+  utxoChain(context, network, new UtxoClient(network, endpoint, fetch, () => context.environment.now()))
 
 export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
@@ -21,7 +22,9 @@ export function utxoChain(context: ChainContext, network: Network, client: UtxoC
     network,
     client,
     rates: () => rates(),
-    ratesReadAt: () => rates.readAt(),
+    // An estimate of before is as old as its own reading.
+    ratesReadAt: () => (rates.readAt() === null ? null : client.feeReading?.readAt ?? rates.readAt()),
+    ratesWarning: () => warningOf(client.feeReading),
     estimate: (question) => estimate(own, question),
     quote: (question) => quote(own, question),
     unfit: (payment) => unfit(network, payment),

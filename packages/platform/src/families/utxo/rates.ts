@@ -1,4 +1,4 @@
-import { traitsOf, type Network, type UtxoClient } from '@custody/chains'
+import { traitsOf, type FeeReading, type Network, type UtxoClient } from '@custody/chains'
 import { DEFAULT_LEVEL, type FeeLevel } from '../../engine/chain.ts'
 import { feeRateInteger } from '../../engine/fee-rate.ts'
 import type { CoinChain } from '../coins/chain.ts'
@@ -15,4 +15,14 @@ export async function rateOf({ network, rates }: CoinChain<UtxoClient>, feeRate:
 export function fallbackRate(network: Network): bigint {
   const twice = traitsOf(network).leastRate(network) * 2n
   return twice > FALLBACK_RATE ? twice : FALLBACK_RATE
+}
+
+/** What a caller should know of rates that are not the node's estimates of now; null: nothing. */
+export function warningOf(reading: FeeReading | null): string | null {
+  switch (reading?.basis) {
+    case 'last_estimate':
+      return `the node has no estimate of fee rates now: these were estimated at ${new Date(reading.readAt).toISOString()}`
+    case 'configured': return 'the node has no estimate of fee rates now: these are the configured floors'
+    default: return null
+  }
 }

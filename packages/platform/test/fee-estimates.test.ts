@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { networkFeeRates } from '../src/fees/network-fee-rates.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** A node that was restarted has no estimate: rates of before count with their age, and without any a transfer waits. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-fee-estimates-'))
+const PLACE = { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '1', amount: '0.5' }
+const MINUTE_MS = 60_000
+let devnet: Devnet
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+interface Rates { low: number; medium: number; high: number; updated_at: string; warning?: string }
+
+/** @param hasEstimate asked at each request for one */
+function staged(hasEstimate: () => boolean): FamilyStage {
+  return new FamilyStage(database.get(), devnet, PLACE, clock, async (url, init) => {
+    const { method } = JSON.parse(String(init.body)) as { method: string }
+    if (method !== 'estimatesmartfee' || hasEstimate()) return fetch(url, init)
+    return Response.json({ result: { errors: ['Insufficient data or no feerate found'], blocks: 2 }, error: null, id: 1 })
+  })
+}
+
+const ratesOf = async ({ services, caller }: FamilyStage): Promise<Rates> => (await networkFeeRates.handler({
+  services, caller, params: { asset: 'BTC' },
+} as unknown as Parameters<typeof networkFeeRates.handler>[0]) as { body: Rates }).body
+
+test('without an estimate the API answers 503 with the reason, and a transfer waits with it until the node has one', async () => {
+  let hasEstimate = false
+  const stage = staged(() => hasEstimate)
+  try {
+    await stage.open()
+    await assert.rejects(ratesOf(stage), { code: 'NETWORK_UNAVAILABLE', message: /^BTC: the node has no estimate of fee rates now, .*name a fee_rate/ })
+    const waits = await stage.create('waits', { fee_level: 'high' })
+    for (let turn = 0; turn < 8; turn++) await stage.turn()
+    const { state, status, last_error: reason } = await stage.read(waits)
+    assert.deepEqual([state, status], ['QUEUED', 'pending'])
+    assert.match(reason ?? '', /^BTC: the node has no estimate of fee rates now/)
+    hasEstimate = true
+    await stage.run()
+    assert.equal((await stage.read(waits)).state, 'CONFIRMED')
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+})
+
+test('a transfer that names its fee_rate needs no estimate', async () => {
+  const stage = staged(() => false)
+  try {
+    await stage.open()
+    const paid = await stage.create('paid', { fee_rate: '25' })
+    await stage.run()
+    assert.equal((await stage.read(paid)).state, 'CONFIRMED')
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+})
+
+test('rates of before are answered with their time and a warning, for two hours', async () => {
+  let hasEstimate = true
+  const stage = staged(() => hasEstimate)
+  try {
+    await stage.open()
+    const first = await ratesOf(stage)
+    assert.equal(first.warning, undefined)
+    hasEstimate = false
+    clock.advance(MINUTE_MS)
+    const { warning, ...later } = await ratesOf(stage)
+    assert.deepEqual(later, first)
+    assert.equal(warning, `the node has no estimate of fee rates now: these were estimated at ${first.updated_at}`)
+    clock.advance(2 * 3_600_000)
+    await assert.rejects(ratesOf(stage), { code: 'NETWORK_UNAVAILABLE' })
+  } finally {
+    await stage.close()
+  }
+})
