@@ -77,8 +77,6 @@ export class NodeRoom {
       coordinator,
       config: { node, identity: identityOf(node) },
       restoring: () => false,
-      // These stores doubt no clock: their hosts' is the stage's own.
-      hostClock: { settle: async () => undefined },
     } as unknown as Parts)
   }
 

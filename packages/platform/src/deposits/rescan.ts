@@ -32,7 +32,10 @@ export async function readRescan({ database }: Services, network: string): Promi
     [network])
   return row ? {
     network, from: Number(row.from_height), to: Number(row.to_height), next: Number(row.next_height), found: row.found,
-    error: row.last_error, isRunning: row.token !== null && database.now().getTime() - row.updated_at.getTime() < STALE_MS,
+    error: row.last_error,
+    // Whose last height is read has nothing left to do, also before its process has written that it ended.
+    isRunning: row.token !== null && Number(row.next_height) <= Number(row.to_height)
+      && database.now().getTime() - row.updated_at.getTime() < STALE_MS,
   } : null
 }
 
@@ -50,7 +53,7 @@ export async function takeRescan({ database, environment }: Services, network: s
      on conflict (network) do update set from_height = excluded.from_height, to_height = excluded.to_height, last_error = null,
        ${kept('next_height', 'excluded.next_height')}, ${kept('last_hash', 'null')}, ${kept('found', '0')},
        ${kept('started_at', 'excluded.started_at')}, token = excluded.token, updated_at = excluded.updated_at
-     where r.token is null or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
+     where r.token is null or r.next_height > r.to_height or r.updated_at < $5::timestamptz - $6 * interval '1 millisecond' returning 1`,
     [network, from, to, token, database.now(), STALE_MS])
   return taken.length === 1 ? token : null
 }
