@@ -18,7 +18,7 @@ const OPTIONS = {
 
 /** Tables that hold a row for each workspace, network, node or setting, and those that are emptied as they fill. */
 const SMALL = new Set([
-  'workspaces', 'workspace_keys', 'sub_accounts', 'api_users', 'network_scans', 'processes', 'installation', 'migrations', 'database_functions',
+  'workspaces', 'workspace_keys', 'sub_accounts', 'api_users', 'network_scans', 'rescans', 'processes', 'installation', 'migrations', 'database_functions',
   'gas_tanks', 'prepaid_accounts', 'prepaid_volumes', 'webhooks', 'webhook_keys', 'event_log', 'exchange_accounts', 'sweep_settings',
   'aml_settings', 'invoice_settings', 'list_deltas', 'signing_accounts', 'people', 'sessions', 'memberships', 'invitations', 'exchange_balances',
   'exchange_nonces', 'sign_in_failures', 'signer_marks',

@@ -126,7 +126,7 @@ test('readiness tells when nothing can be signed, and metrics do', async () => {
   const metrics = createMetrics()
   const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), settings: { home: folder }, aml: { sanctions: { list: { published: '2030-01-31' } } }, signers: nodes(...statuses) }) as unknown as Services
   const others = { worker: 'no worker was ever seen; transfers are accepted and wait', scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed', clocks: 'ok' }
-  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
+  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', loops: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
