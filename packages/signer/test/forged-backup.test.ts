@@ -232,6 +232,13 @@ test('outside local a restoration needs the code of the preview that the operato
   assert.deepEqual([preview.restored, preview.file], [false, createHash('sha256').update(readFileSync(file)).digest('hex')])
   assert.equal(store.record.height, 0)
   await assert.rejects(restoring({ confirm: 'other' }), { code: 'BAD_REQUEST_FIELD' })
+  // Without keys and callers there is nothing to confirm; with an order alone there is.
+  writeFileSync(file, JSON.stringify({ ...content, version: 1, drains: [{ order: 'thief', workspace: 'w', network: 'ETH', to_address: THIEF, expires_at: 9 }] }))
+  const asked = new Map([2, 3].map((node) => [node, new Set<string>()]))
+  Object.assign(confirmation, { ask: async () => asked })
+  const planted = await restoring({ preview: true })
+  assert.deepEqual([planted.drains, planted.left_out], [[], [{ order: 'thief', workspace: 'w', missing_at: [2, 3] }]])
+  writeFileSync(file, signedBackup(content, config.identity))
   assert.equal((await restoring({ confirm: preview.confirm })).restored, true)
   store.close()
   rmSync(home, { recursive: true })

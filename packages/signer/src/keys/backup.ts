@@ -134,7 +134,8 @@ export class Backups {
     const { preview, confirm, ...named } = parsed.data
     const backup = this.#read(named)
     const { content } = backup
-    const isEmpty = content.keys.length === 0 && content.enrolments.length === 0
+    // Of a node that had nothing yet there is nothing to confirm, and its peers may have nothing either.
+    const isEmpty = [content.keys, content.enrolments, content.drains].every((each) => each.length === 0)
     const vouched = content.version === 1 ? [] : [...content.enrolments.map(enrolmentHash), ...content.drains.map(drainHash)]
     confirmation.claim(vouched)
     const plan = this.#plan(content, isEmpty ? new Map() : await confirmation.ask())
