@@ -1,12 +1,10 @@
-import { formatAmount, traitsOf, type Network } from '@custody/chains'
+import { formatAmount } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
-import type { Chain } from '../engine/chain.ts'
 import { USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
-import { kindOf, type AuditReport, type Difference } from './report.ts'
-import { accountBalances } from './balances.ts'
+import { accountDifferences } from './accounts.ts'
+import type { AuditReport, Difference } from './report.ts'
 import { exchangeDifferences } from './exchanges.ts'
-import { stakingDifferences } from './staking.ts'
 import { utxoDifferences } from './utxo.ts'
 
 const ATTEMPTS_MAX = 15
@@ -111,80 +109,4 @@ async function checkBooks(services: Services, differences: Difference[]): Promis
   }
   const count = await services.database.one<{ count: string }>('select count(*)::text from ledger_entries')
   return { entries: Number(count?.count ?? 0), balanced: unbalanced.length + drifted.length === 0 }
-}
-
-/** Account-based networks: the balance of each address of ours against what the books keep there. */
-async function accountDifferences(
-  services: Services, chain: Chain, differences: Difference[]
-): Promise<{ addresses: number; coins: number }> {
-  const { network } = chain
-  const expected = await expectedBalances(services, network)
-  const addresses = new Set<string>()
-  for await (const { row, asset, amount } of accountBalances(services, chain)) {
-    addresses.add(row.address)
-    const books = expected.get(`${row.address} ${asset.asset_name}`) ?? 0n
-    if (books !== amount) {
-      differences.push({
-        kind: kindOf(books, amount), network: network.code, workspace: row.workspace, subject: `${row.kind} ${row.address}`,
-        asset: asset.asset_name,
-        ledger: formatAmount(books, asset.decimals), chain: formatAmount(amount, asset.decimals),
-      })
-    }
-  }
-  if (chain.stakes) await stakingDifferences(services, network, differences)
-  return { addresses: addresses.size, coins: 0 }
-}
-
-async function expectedBalances(services: Services, network: Network): Promise<Map<string, bigint>> {
-  const expected = new Map<string, bigint>()
-  const add = (address: string | null, asset: string, amount: bigint) => {
-    if (address !== null) expected.set(`${address} ${asset}`, (expected.get(`${address} ${asset}`) ?? 0n) + amount)
-  }
-  const accounts = await services.database.query<{ address: string | null; asset: string; balance: string }>(
-    `select case when a.kind in ('available', 'reserved') then o.address when a.kind in ('tank',
-      'tank_reserved') then g.address else a.address end address, a.asset, sum(a.balance)::text balance
-     from ledger_accounts a
-     left join wallets w on w.workspace_id = a.workspace_id and w.id = a.wallet_id
-     left join chain_addresses o on o.workspace_id = a.workspace_id and o.network = $1 and o.sub_account_id = w.sub_account_id
-       and o.kind = 'omnibus'
-     left join gas_tanks g on g.network = $1 and g.workspace_id = a.workspace_id
-     where a.asset = any($2) and a.kind in (
-       'available', 'reserved', 'unswept', 'frozen', 'float', 'float_reserved', 'suspense', 'tank', 'tank_reserved'
-     ) group by 1, 2`,
-    [network.code, services.registry.assetsOf(network.code).map((asset) => asset.asset_name)])
-  for (const row of accounts) add(row.address, row.asset, BigInt(row.balance))
-  // On the chain already, in the books not yet. Fuel is booked with its block, where it cannot die.
-  const moving = await services.database.query<{
-    step: string | null
-    withdrawn: string
-    kind: string
-    asset: string
-    fee_asset: string
-    amount: string
-    source_id: string
-    destination_id: string
-    fee: string
-    succeeded: boolean
-    receiver_pays: boolean
-  }>(
-    `select c.step, coalesce(c.withdrawn, 0)::text withdrawn, t.plan ? 'fee_wallet' receiver_pays, t.kind, t.asset, t.fee_asset,
-      t.amount::text, t.source_id, t.destination_id, coalesce(c.fee, 0)::text fee, c.succeeded
-     from chain_transactions c join transactions t on t.workspace_id = c.workspace_id and t.id = c.transaction_id
-     where c.network = $1 and c.state = 'INCLUDED' and (t.kind <> 'FUEL' or $2)`,
-    [network.code, traitsOf(network).nothingExcludes === true])
-  for (const row of moving) {
-    // Of a stake only the freezing takes from the balance, and what has cooled down returns to it.
-    if (row.succeeded) {
-      add(row.source_id, row.asset, row.step === null || row.step === 'freeze' ? -BigInt(row.amount) : BigInt(row.withdrawn))
-    }
-    if (row.succeeded && (row.kind === 'SWEEP' || row.kind === 'FUEL')) add(row.destination_id, row.asset, BigInt(row.amount))
-    add(row.kind === 'SWEEP' && row.receiver_pays ? row.destination_id : row.source_id, row.fee_asset, -BigInt(row.fee))
-  }
-  const arriving = await services.database.query<{ destination_id: string; asset: string; amount: string }>(
-    `select t.destination_id, t.asset, t.amount::text from transactions t
-       join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-      where t.network = $1 and t.state in ('CONFIRMING', 'SCREENING') and not t.plan ? 'frozen_wallet' and t.kind in ('DEPOSIT',
-      'TANK_DEPOSIT') and d.block_height is not null`, [network.code])
-  for (const row of arriving) add(row.destination_id, row.asset, BigInt(row.amount))
-  return expected
 }

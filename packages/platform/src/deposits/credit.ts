@@ -70,8 +70,13 @@ export async function credit(services: Services, tx: Queryable, row: Transaction
   }
 }
 
-/** Takes a deposit back whose block is gone. A credited one that was spent leaves the account below zero: that loss is real. */
-export async function revert(services: Services, tx: Queryable, row: TransactionRow): Promise<void> {
+const BLOCK_GONE = 'the block that held it is no longer part of the chain'
+
+/**
+ * Takes a deposit back that its chain no longer holds. A credited one that was spent leaves the account below zero: that loss is real.
+ * @param reason shown as why it failed
+ */
+export async function revert(services: Services, tx: Queryable, row: TransactionRow, reason = BLOCK_GONE): Promise<void> {
   const booked = row.status === 'confirmed' || isSuspended(row)
   if (booked) {
     await services.forwards.takenBack(tx, row)
@@ -102,12 +107,12 @@ export async function revert(services: Services, tx: Queryable, row: Transaction
   }
   await tx.query(
     `update transactions set state = 'REORGED', status = 'failed',
-       failure_reason = 'the block that held it is no longer part of the chain', confirmed_at = null, confirmations = 0,
+       failure_reason = $4, confirmed_at = null, confirmations = 0,
        next_run_at = null, lease_until = null, lease_token = null,
        plan = (plan - 'frozen_wallet' - 'unknown_sender' - 'senders_released')
          || jsonb_build_object('generation', (coalesce((plan->>'generation')::int, 0) + 1)::text),
        updated_at = $2
-     where workspace_id = $3 and id = $1`, [row.id, tx.now(), row.workspace_id])
+     where workspace_id = $3 and id = $1`, [row.id, tx.now(), row.workspace_id, reason])
   await tx.query('update deposits set block_height = null, block_hash = null where workspace_id = $2 and transaction_id = $1', [
     row.id, row.workspace_id,
   ])

@@ -12,7 +12,7 @@ import { occurrences, tagOf } from './identity.ts'
 /** How long a scan waits for the senders of one block's deposits. */
 const SENDERS_PATIENCE_MS = 3000
 
-interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
+export interface OwnAddress { address: string; workspace_id: string; sub_account_id: string | null; path_index: number; kind: string }
 /** `occurrence`: see {@link occurrences}. */
 interface Found { transfer: ChainTransfer; owner: OwnAddress; occurrence: number }
 
@@ -153,8 +153,9 @@ export async function recordDeposit(
      where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5
        and tag is not distinct from $6 and occurrence = $7`,
     [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
+  if (existing?.block_hash === block.hash) return false
+  if (!existing?.block_hash && await isInAdopted(services, tx, network, block, transfer)) return false
   if (existing) {
-    if (existing.block_hash === block.hash) return false
     // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
     if (existing.block_hash !== null) {
       const where = { network: network.code, txid: transfer.txid, block: block.hash, recorded: existing.block_hash }
@@ -173,28 +174,65 @@ export async function recordDeposit(
       [existing.transaction_id, transfer.sender, tx.now(), owner.workspace_id])
     if (back?.kind === 'DEPOSIT') await tellDetected(services, tx, owner, back)
   } else {
-    const tank = owner.kind === 'tank'
-    const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
-    const id = services.environment.uuid()
-    const row = await insertTransaction(tx, {
-      id, kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT', state: 'CONFIRMING', next_run_at: null,
-      workspace_id: owner.workspace_id, sub_account_id: owner.sub_account_id, wallet_id: wallet?.id ?? null,
-      asset: asset.asset_name, network: network.code, amount: transfer.amount, fee_asset: asset.fee_asset,
-      source_type: 'EXTERNAL', source_id: transfer.sender, destination_type: tank
-        ? 'GAS_TANK'
-        : 'INTERNAL', destination_id: transfer.address,
-      address_tag: tag, hash: transfer.txid, confirmations: 1,
-    })
-    await tx.query(
-      `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
-         block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
-      [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
-        block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt,
-        owner.workspace_id])
-    if (!tank) await tellDetected(services, tx, owner, row)
+    await insertDeposit(services, tx, { network, asset, block, found, knownAt, hash: transfer.txid })
   }
   if (traitsOf(network).deposits === 'spendable') await recordCoin(tx, network, block, transfer, owner)
+  return true
+}
+
+/**
+ * A deposit as it is written first. `hash`: the transaction that is shown for it, if any. `isAdopted`: an operator made it of what the
+ * address holds beyond the books.
+ */
+interface NewDeposit {
+  network: Network; asset: Asset; block: Pick<ChainBlock, 'height' | 'hash'>; found: Found; knownAt: Date; hash: string | null
+  isAdopted?: boolean
+}
+
+/** Writes a deposit as detected. @returns its transaction */
+export async function insertDeposit(
+  services: Services, tx: Queryable, { network, asset, block, found, knownAt, hash, isAdopted = false }: NewDeposit,
+): Promise<TransactionRow> {
+  const { transfer, owner, occurrence } = found
+  const tag = tagOf(transfer)
+  const tank = owner.kind === 'tank'
+  const wallet = tank ? undefined : await walletOf(tx, network, owner, asset, transfer.address, tag)
+  const id = services.environment.uuid()
+  const row = await insertTransaction(tx, {
+    id, kind: tank ? 'TANK_DEPOSIT' : 'DEPOSIT', state: 'CONFIRMING', next_run_at: null,
+    workspace_id: owner.workspace_id, sub_account_id: owner.sub_account_id, wallet_id: wallet?.id ?? null,
+    asset: asset.asset_name, network: network.code, amount: transfer.amount, fee_asset: asset.fee_asset,
+    source_type: 'EXTERNAL', source_id: transfer.sender, destination_type: tank
+      ? 'GAS_TANK'
+      : 'INTERNAL', destination_id: transfer.address,
+    address_tag: tag, hash, confirmations: 1,
+  })
+  await tx.query(
+    `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,
+       block_height, block_hash, coinbase, asset, amount, tag, occurrence, known_at, workspace_id, adopted)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)`,
+    [id, network.code, transfer.txid, transfer.position, transfer.address, ...sendersFor(transfer),
+      block.height, block.hash, transfer.coinbase, asset.asset_name, transfer.amount.toString(), tag, occurrence, knownAt,
+      owner.workspace_id, isAdopted])
+  if (!tank) await tellDetected(services, tx, owner, row)
+  return row
+}
+
+/**
+ * Whether a transfer that is not in the books is part of what was adopted: its address held it already in a block by which a surplus
+ * of that address was adopted, which was all that the books did not know.
+ */
+async function isInAdopted(
+  services: Services, tx: Queryable, network: Network, block: ChainBlock, { address, asset, amount, txid }: ChainTransfer,
+): Promise<boolean> {
+  const adopted = await tx.one<{ transaction_id: string }>(
+    `select transaction_id from deposits
+     where adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4 order by block_height limit 1`,
+    [network.code, address, asset, block.height])
+  if (!adopted) return false
+  services.log.warn(
+    { network: network.code, txid, address, asset, amount: amount.toString(), transaction: adopted.transaction_id },
+    'a transfer that the scan had missed is part of an adopted surplus: it is not credited again')
   return true
 }
 

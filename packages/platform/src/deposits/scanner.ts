@@ -7,6 +7,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
+import { isStillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
@@ -351,9 +352,9 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
 async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
   const rows = await services.database.query<
-    Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean }
+    Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean; adopted: boolean }
   >(
-    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase
+    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase, d.adopted
      from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
      where ${WAITS_FOR_DEPTH} and d.block_height is not null`, [network.code])
   const shown: { workspace: string; id: string; confirmations: number }[] = []
@@ -365,6 +366,7 @@ async function creditReady(services: Services, network: Network, scanned: number
       if (confirmations !== row.confirmations) shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
       continue
     }
+    if (row.adopted && !await isStillHeld(services, row.workspace_id, row.id)) continue
     await services.database.transaction(async (tx) => {
       const fresh = await tx.one<TransactionRow>(`select t.* from transactions t
         join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id

@@ -9,6 +9,7 @@ import { recordedAudit } from '../audit/recorded.ts'
 import { ApiError } from '../errors.ts'
 import { closedFolder } from '../home.ts'
 import type { Services } from '../engine/services.ts'
+import { adoptIntoBooks } from './adopt.ts'
 import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
@@ -59,6 +60,7 @@ const COMMANDS: Record<string, Command> = {
   'reserves show': showReserves,
   'suspense list': listSuspense,
   'suspense assign': assignSuspense,
+  'suspense adopt': adoptIntoBooks,
   'sweep set': setSweep,
   'sweep show': showSweep,
   'wallet list': listWallets,

@@ -30,3 +30,11 @@ export const suspenseAssign: Run = async ({ home, values }) => {
   const result = await callPlatform(home, 'suspense assign', { id: need(values, 'id') })
   return { result, text: `${String(result['amount'])} ${String(result['asset'])} credited to wallet ${String(result['wallet_id'])}` }
 }
+
+export const suspenseAdopt: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'suspense adopt', {
+    asset: need(values, 'asset'), address: need(values, 'address'), amount: need(values, 'amount'), txid: values['txid'],
+  })
+  const [id, amount, asset, workspace] = ['id', 'amount', 'asset', 'workspace'].map((name) => String(result[name]))
+  return { result, text: `${amount} ${asset} is a deposit of ${workspace} now, ${id}: credited at its depth, after its screening` }
+}

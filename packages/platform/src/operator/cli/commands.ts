@@ -231,6 +231,14 @@ export const COMMANDS: readonly Definition[] = [
     options: { '!id ID': 'the deposit, as suspense list prints it' }, run: async () => (await books()).suspenseAssign,
   },
   {
+    usage: 'suspense adopt', summary: 'makes a deposit of what an address holds beyond the books: a surplus of the audit',
+    options: {
+      '!asset A': 'the asset', '!address ADDRESS': 'ours, as the audit prints it', '!amount COINS': 'all of the surplus',
+      'txid HASH': 'shown as the deposit’s transaction',
+    },
+    run: async () => (await books()).suspenseAdopt,
+  },
+  {
     usage: 'listen', summary: 'shows events as they come, and posts them, signed, to a developer’s machine; Ctrl-C ends it',
     options: {
       'forward URL': 'where to post them, such as http://127.0.0.1:3000/webhooks', 'events NAMES': 'such as invoice.*,deposit.confirmed',

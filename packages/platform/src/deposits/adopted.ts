@@ -1,0 +1,126 @@
+import type { Asset, Network } from '@custody/chains'
+import type { Queryable } from '../database/pool.ts'
+import type { Chain } from '../engine/chain.ts'
+import type { Services } from '../engine/services.ts'
+import type { TransactionRow } from '../engine/transaction.ts'
+import { revert } from './credit.ts'
+import { expectedBalances } from './expected.ts'
+import { insertDeposit, type OwnAddress } from './record.ts'
+
+/** For how long it is asked again until two looks agree, and the pause between two. */
+const LOOKS_MAX = 20
+const PAUSE_MS = 1000
+
+/** What one look at an address has shown, in the smallest unit. `busy`: stakes under way there change it at moments that are not known. */
+interface Look { surplus: bigint; busy: boolean }
+
+/** A surplus was not adopted; the message is for the operator. `surplus`: what there is instead, where that is known. */
+export class NotAdoptable extends Error {
+  readonly surplus: bigint | null
+
+  constructor(message: string, surplus: bigint | null = null) {
+    super(message)
+    this.name = 'NotAdoptable'
+    this.surplus = surplus
+  }
+}
+
+interface Books { atMost: bigint; busy: boolean; quiet: boolean }
+
+/** Of `chain_transactions c`, in SQL: it may be on its chain without the books knowing it. */
+const IN_FLIGHT = `c.state in ('BUILT', 'SIGNED', 'EXPIRED')`
+
+/**
+ * The most that an address can hold of what the books know: with all of our own transactions that pay it and may have been included since
+ * they were looked at. `quiet`: none of ours is under way there, and all deposits are at their depth but for adopted ones.
+ */
+async function readBooks(tx: Queryable, services: Services, network: Network, address: string, asset: Asset): Promise<Books> {
+  const expected = (await expectedBalances(tx, services.registry, network)).get(`${address} ${asset.asset_name}`) ?? 0n
+  const row = await tx.one<{ arriving: string; busy: boolean; quiet: boolean }>(
+    `select coalesce(sum(t.amount) filter (where t.destination_id = $2 and t.asset = $3), 0)::text arriving,
+       coalesce(bool_or(t.kind in ('STAKE', 'UNSTAKE', 'RELEASE')), false) busy, count(*) = 0 and not exists (
+         select 1 from transactions a join deposits d on d.workspace_id = a.workspace_id and d.transaction_id = a.id
+         where a.network = $1 and a.status = 'pending' and a.state = 'CONFIRMING' and d.address = $2 and d.asset = $3 and not d.adopted
+       ) quiet
+     from transactions t where t.network = $1 and t.status = 'pending' and (t.source_id = $2 or t.destination_id = $2)
+       and exists (select 1 from chain_transactions c where c.workspace_id = t.workspace_id and c.transaction_id = t.id and ${IN_FLIGHT})`,
+    [network.code, address, asset.asset_name])
+  return { atMost: expected + BigInt(row?.arriving ?? 0), busy: row?.busy ?? false, quiet: row?.quiet ?? true }
+}
+
+const larger = (a: bigint, b: bigint): bigint => (a > b ? a : b)
+
+/**
+ * Makes a deposit without a known sender of all that an address of an account-based network holds beyond the books. It is bound to a
+ * block by which the chain held it, waits for that block's depth, is looked at again then, and is screened as any deposit is.
+ * @param amount what it must be, in the smallest unit @param hash of the transaction that is shown for it
+ * @throws NotAdoptable
+ */
+export async function adoptSurplus(
+  services: Services, chain: Chain,
+  { owner, asset, amount, hash }: { owner: OwnAddress; asset: Asset; amount: bigint; hash: string | null },
+): Promise<TransactionRow> {
+  const { network, client } = chain
+  const { address } = owner
+  let last: Look | null = null
+  for (let look = 0; look < LOOKS_MAX; look++) {
+    if (look > 0) await services.environment.sleep(PAUSE_MS)
+    const before = await readBooks(services.database, services, network, address, asset)
+    const held = await chain.balance(address, asset)
+    // Whatever the balance shows is in a block up to this one, which the scan has to have read.
+    const tip = await client.tip()
+    const previous: Look | null = last
+    const outcome = await services.database.transaction(async (tx): Promise<Look | TransactionRow | null> => {
+      // Neither the scan nor a rescan writes deposits meanwhile.
+      const scan = await tx.one<{ height: string }>('select height::text from network_scans where network = $1 for update', [network.code])
+      const block = await tx.one<{ hash: string }>('select hash from blocks where network = $1 and height = $2', [network.code, tip.height])
+      if (Number(scan?.height ?? -1) < tip.height || block?.hash !== tip.hash) return null
+      const after = await readBooks(tx, services, network, address, asset)
+      const seen = { surplus: held - larger(before.atMost, after.atMost), busy: before.busy || after.busy }
+      if (seen.surplus !== amount || seen.busy || previous?.surplus !== amount) return seen
+      const id = services.environment.uuid()
+      const transfer = {
+        txid: `adopted:${id}`, position: 0, asset: asset.asset_name, address, amount, tag: null, sender: null,
+        senders: { addresses: [], complete: false }, coinbase: false,
+      }
+      return insertDeposit(services, tx, {
+        network, asset, block: tip, found: { transfer, owner, occurrence: 0 }, knownAt: tx.now(), hash, isAdopted: true,
+      })
+    })
+    if (outcome !== null && 'id' in outcome) {
+      services.environment.checkpoint('deposit.adopted')
+      services.work.ring()
+      return outcome
+    }
+    last = outcome ?? last
+  }
+  if (last === null) throw new NotAdoptable(`the scan of ${network.code} does not come up to its chain: "custody doctor" says why`)
+  if (last.busy) throw new NotAdoptable('stakes of this address are under way: try again when they have ended')
+  throw new NotAdoptable('the address does not hold so much beyond the books', last.surplus)
+}
+
+/**
+ * Whether the chain still holds an adopted deposit beside all that has come into the books since, now that its block is final: an endpoint
+ * that was ahead of the scan may have shown another deposit twice. What the chain does not hold is taken back.
+ */
+export async function isStillHeld(services: Services, workspace: string, id: string): Promise<boolean> {
+  const { database, registry } = services
+  const row = await database.one<TransactionRow>('select * from transactions where workspace_id = $1 and id = $2', [workspace, id])
+  const asset = row && registry.asset(row.asset)
+  if (!row || !asset) return false
+  const { network, balance } = services.networks.get(row.network)
+  const address = row.destination_id as string
+  const before = await readBooks(database, services, network, address, asset)
+  const held = await balance(address, asset)
+  const after = await readBooks(database, services, network, address, asset)
+  // The books count the deposit itself.
+  if (held >= larger(before.atMost, after.atMost)) return true
+  if (!before.quiet || !after.quiet) return false
+  await database.transaction(async (tx) => {
+    const fresh = await tx.one<TransactionRow>(
+      `select * from transactions where workspace_id = $1 and id = $2 and state = 'CONFIRMING' for update`, [workspace, id])
+    if (fresh) await revert(services, tx, fresh, 'the chain does not hold what was adopted; see "custody audit"')
+  })
+  services.log.warn({ transaction: id, address, asset: row.asset }, 'an adopted deposit is not there any more, and was not credited')
+  return false
+}
