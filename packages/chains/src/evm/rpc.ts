@@ -8,6 +8,7 @@ import { ChainError, type Asset, type Network, type UnsignedTransaction } from '
 import { canonical } from './address.ts'
 import { bloomOf, isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
 import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
+import { TransferLogs } from './logs.ts'
 import {
   Answer, checkBlock, checkLogs, mayHideTransactions, partyOf, payeeOf, positive, type RpcBlock, type RpcLog, type RpcReceipt,
   type RpcTransaction, strangersOf,
@@ -51,11 +52,14 @@ export class EvmClient implements ChainClient {
   readonly network: Network
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
+  readonly #logs: TransferLogs
 
   constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch) {
     this.network = network
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch)
+    const tokens = assets.filter(({ type }) => type === 'token')
+    this.#logs = new TransferLogs(this.#call, tokens.map(({ contract_address }) => (contract_address as string).toLowerCase()))
   }
 
   async probe(): Promise<void> {
@@ -81,7 +85,7 @@ export class EvmClient implements ChainClient {
   }
 
   async block(height: number): Promise<ChainBlock | null> {
-    const block = await this.#blockBy(`0x${height.toString(16)}`, true)
+    const block = await this.#logs.whileReading(() => this.#blockBy(`0x${height.toString(16)}`, true))
     if (!block) return null
     checkBlock(this.network.code, block, height)
     if (mayHideTransactions(block)) await this.#checkEmpty(block)
@@ -137,10 +141,7 @@ export class EvmClient implements ChainClient {
    */
   async #tokenLogs(block: RpcBlock, contracts: readonly string[]): Promise<RpcLog[]> {
     const { code } = this.network
-    // By block hash, not by range: logs by range can be partial at the head with no error (EIP-234).
-    const logs = checkLogs(code, 'eth_getLogs', block, await this.#call<unknown>('eth_getLogs', [
-      { blockHash: block.hash, address: contracts, topics: [TRANSFER_TOPIC] },
-    ]))
+    const logs = checkLogs(code, 'eth_getLogs', block, await this.#logs.of(block))
     const isOther = logs.some(({ topics }) => topics[0] !== TRANSFER_TOPIC)
     if (isOther) new Answer(code, 'eth_getLogs').refuse('answered a log that was not asked for')
     await this.#checkStrangers(block, logs)

@@ -1,0 +1,111 @@
+// Logs of several blocks by one question: fewer questions, and never a deposit less than block by block.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { bloomOf, TRANSFER_TOPIC } from '../src/evm/bloom.ts'
+import { EvmClient } from '../src/index.ts'
+import { ETH, ETH_ASSETS, USDT } from './support.ts'
+
+const A = '0x70997970C51812dc3A010C7d01b50e0d17dc79C8'
+const B = '0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC'
+const word = (text: string) => `0x${text.replace('0x', '').toLowerCase().padStart(64, '0')}`
+const hashAt = (height: number) => word(`b${height.toString(16).padStart(4, '0')}`)
+const txAt = (height: number) => word(`c${height.toString(16).padStart(4, '0')}`)
+const hex = (number: number) => `0x${number.toString(16)}`
+
+interface Asked { blockHash?: string; fromBlock?: string; toBlock?: string }
+type Logs = ReturnType<typeof logAt>[]
+interface World { refuses?: boolean; omits?: readonly number[]; otherBranch?: boolean; extra?: number; isBloomless?: boolean }
+
+const logAt = (height: number, index = 0) => ({
+  address: (USDT.contract_address as string).toLowerCase(), topics: [TRANSFER_TOPIC, word(A), word(B)],
+  data: word((1000 + height).toString(16)), logIndex: hex(index), transactionHash: txAt(height), blockHash: hashAt(height), blockNumber: hex(height),
+  removed: false,
+})
+const blockAt = (height: number, { isBloomless = false }: World) => ({
+  number: hex(height), hash: hashAt(height), parentHash: hashAt(height - 1), transactionsRoot: word('9'), baseFeePerGas: '0x64',
+  ...(isBloomless ? {} : { logsBloom: bloomOf([logAt(height)]) }),
+  transactions: [{ hash: txAt(height), from: A.toLowerCase(), to: USDT.contract_address, value: '0x0', blockHash: hashAt(height), gasPrice: '0x64' }],
+})
+
+/** An endpoint with a token transfer in each block, and what it was asked for logs. */
+function endpoint(world: World = {}): { client: EvmClient; asked: Asked[]; methods: string[] } {
+  const asked: Asked[] = []
+  const methods: string[] = []
+  const logsOf = (where: Asked): Logs => {
+    if (where.blockHash !== undefined) return [logAt(Number(BigInt(where.blockHash) & 0xfffn))]
+    const found: Logs = []
+    for (let height = Number(where.fromBlock); height <= Number(where.toBlock); height++) {
+      if (world.omits?.includes(height)) continue
+      found.push({ ...logAt(height), ...(world.otherBranch ? { blockHash: word('dead') } : {}) })
+      for (let index = 1; index <= (world.extra ?? 0); index++) found.push(logAt(height, index))
+    }
+    return found
+  }
+  const client = new EvmClient(ETH, ETH_ASSETS, { url: 'http://node.test' }, async (_url, init) => {
+    const { method, params: [first] } = JSON.parse(String(init.body)) as { method: string; params: [Asked & string] }
+    methods.push(method)
+    const tell = (result: unknown) => Response.json({ jsonrpc: '2.0', id: 1, result })
+    if (method === 'eth_getBlockByNumber') return tell(blockAt(Number(first), world))
+    if (method === 'eth_getBlockReceipts') {
+      const height = Number(BigInt(first) & 0xfffn)
+      return tell([{ transactionHash: txAt(height), blockHash: hashAt(height), blockNumber: hex(height), status: '0x1', gasUsed: '0x1', logs: [logAt(height)], logsBloom: bloomOf([logAt(height)]) }])
+    }
+    assert.equal(method, 'eth_getLogs')
+    asked.push(first)
+    if (world.refuses && first.fromBlock !== undefined) {
+      return Response.json({ jsonrpc: '2.0', id: 1, error: { code: -32602, message: 'block range is limited to 5' } })
+    }
+    return tell(logsOf(first))
+  })
+  return { client, asked, methods }
+}
+
+const HEIGHTS = [1, 2, 3, 4, 5, 6, 7, 8]
+const amounts = async (client: EvmClient, heights: readonly number[] = HEIGHTS) =>
+  (await Promise.all(heights.map((height) => client.block(height)))).map((block) => block?.transfers.map(({ amount }) => Number(amount)))
+const EXPECTED = HEIGHTS.map((height) => [1000 + height])
+const byHash = (asked: readonly Asked[]) => asked.filter(({ blockHash }) => blockHash !== undefined).length
+
+test('blocks that are read at once take one question for their logs, and answer as block by block', async () => {
+  const { client, asked, methods } = endpoint()
+  assert.deepEqual(await amounts(client), EXPECTED)
+  assert.deepEqual(asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]), [['0x1', '0x8']])
+  assert.equal(methods.length, HEIGHTS.length + 1)
+  // A single block is asked for by its hash, at once.
+  assert.deepEqual(await amounts(client, [9]), [[1009]])
+  assert.deepEqual(asked.at(-1)?.blockHash, hashAt(9))
+})
+
+test('no range is longer than ten blocks, and a gap ends one', async () => {
+  const { client, asked } = endpoint()
+  const heights = Array.from({ length: 25 }, (_, at) => at + 1)
+  assert.deepEqual(await amounts(client, heights), heights.map((height) => [1000 + height]))
+  assert.ok(asked.every(({ fromBlock, toBlock }) => Number(toBlock) - Number(fromBlock) < 10), JSON.stringify(asked))
+  const other = endpoint()
+  assert.deepEqual(await amounts(other.client, [1, 2, 5, 6]), [[1001], [1002], [1005], [1006]])
+  assert.deepEqual(other.asked.map(({ fromBlock, toBlock }) => [fromBlock, toBlock]), [['0x1', '0x2'], ['0x5', '0x6']])
+})
+
+test('an endpoint that refuses ranges is asked block by block, and for a range no more', async () => {
+  const { client, asked } = endpoint({ refuses: true })
+  for (let round = 0; round < 3; round++) assert.deepEqual(await amounts(client), EXPECTED)
+  assert.equal(asked.filter(({ fromBlock }) => fromBlock !== undefined).length, 1)
+  assert.equal(byHash(asked), 3 * HEIGHTS.length)
+})
+
+for (const [what, world] of [
+  ['logs of another branch', { otherBranch: true }], ['as many logs as an answer may be cut at', { extra: 120 }],
+  ['blocks without a bloom', { isBloomless: true }],
+] as const) {
+  test(`${what}: each block is asked for by its hash`, async () => {
+    const { client, asked } = endpoint(world)
+    assert.deepEqual(await amounts(client), EXPECTED)
+    assert.equal(byHash(asked), HEIGHTS.length)
+  })
+}
+
+test('a range that leaves a block out, as an endpoint that lags: its receipts are asked for, and the deposit is found', async () => {
+  const { client, methods } = endpoint({ omits: [3, 7, 8] })
+  assert.deepEqual(await amounts(client), EXPECTED)
+  assert.equal(methods.filter((method) => method === 'eth_getBlockReceipts').length, 3)
+})
