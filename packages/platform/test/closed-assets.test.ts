@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { before, test } from 'node:test'
+import { Networks } from '../src/engine/networks.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { call, transferBody } from './harness.ts'
 
@@ -73,6 +74,21 @@ test('a wallet of a closed asset is listed with the reason, and its coins can be
     await api.fund(user, asset, 10n ** 20n)
     const { status, text } = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody(asset, '1', to, {}))
     assert.equal(status, 200, text)
+  }
+})
+
+test('a closed asset whose network has no endpoint is refused with the reason as well', async () => {
+  const { services } = api
+  const configured = services.networks
+  Object.assign(services, { networks: new Networks(configured.all().filter(({ network }) => network.code !== 'ONE')) })
+  try {
+    const made = await call<Problem>(user, 'POST', '/dac/v1/create-wallet', { asset: 'ONE' })
+    assert.deepEqual([made.status, made.body.code], [400, 'ASSET_CLOSED'], made.text)
+    const sent = await call<Problem>(user, 'POST', '/dac/v1/transaction', transferBody('ONE', '1', `0x${'ab'.repeat(20)}`, {}))
+    assert.deepEqual([sent.status, sent.body.code], [400, 'UNSUPPORTED_ASSET'], sent.text)
+    assert.match(sent.body.message, /ONE is not supported; it is retired since 2026-09-10/)
+  } finally {
+    Object.assign(services, { networks: configured })
   }
 })
 
