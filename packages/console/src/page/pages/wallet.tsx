@@ -261,7 +261,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             <Empty
               icon="wallets"
               title={wanted === '' ? 'No addresses yet' : `Nothing fits “${find}”`}
-              action={wanted === '' ? <Button onClick={() => setMaking(true)}>New address</Button> : undefined}
+              action={wanted === '' && !mine?.closed ? <Button onClick={() => setMaking(true)}>New address</Button> : undefined}
             />
           }
         />
