@@ -4,7 +4,7 @@ import type { Registry } from './registry.ts'
 import type { Traits } from './traits.ts'
 import type { Family } from './family.ts'
 import {
-  ChainError, type DecodedTransaction, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
+  ChainError, type Asset, type DecodedTransaction, type FamilyName, type Network, type Path, type PublicKeyAt, type SignatureBytes,
   type SignedTransaction, type SigningItem, type UnsignedTransaction, type Validation,
 } from './types.ts'
 
@@ -93,10 +93,24 @@ export function publicKeysBelow(key: WorkspaceKey): PublicKeyAt {
   return (path) => at(path).publicKey
 }
 
-/** Checks an address of an asset's network. Throws ChainError `ASSET` for an unknown ticker. */
+/**
+ * Checks an address of an asset's network. Contracts that the registry names there are refused: what is sent to one is lost.
+ * Throws ChainError `ASSET` for an unknown ticker.
+ */
 export function validateAddress(registry: Registry, assetName: string, address: string, addressTag?: string | null): Validation {
   const asset = registry.asset(assetName)
   if (!asset) throw new ChainError('ASSET', `asset ${assetName} is not supported`)
   const network = registry.networkOf(asset)
-  return familyOf(network).validate(network, address, addressTag)
+  const checked = familyOf(network).validate(network, address, addressTag)
+  const reason = checked.valid ? contractProblem(registry, asset, checked.address) : null
+  return reason === null ? checked : { valid: false, reason }
+}
+
+/** Why a contract of the registry takes no payment of an asset; null: the address is none. */
+function contractProblem(registry: Registry, asset: Asset, address: string): string | null {
+  const { l1_fee_oracle: oracle } = registry.networkOf(asset)
+  const token = registry.assetsOf(asset.network).find((each) => each.contract_address === address)
+  if (token === asset) return 'is the token’s own contract; tokens sent there are lost'
+  if (token) return `is a contract, that of ${token.asset_name}; what is sent there is lost`
+  return oracle?.toLowerCase() === address.toLowerCase() ? 'is a contract of the network that names fees; what is sent there is lost' : null
 }

@@ -1,5 +1,5 @@
 import data from '../data/registry.json' with { type: 'json' }
-import type { Asset, FamilyName, Network, NetworkMode, UtxoParams } from './types.ts'
+import type { Asset, Checkpoint, FamilyName, LifecycleStatus, Network, NetworkMode, UtxoParams } from './types.ts'
 
 interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
   ready: boolean
@@ -8,12 +8,13 @@ interface NetworkLine extends Omit<Network, 'mode' | 'utxo' | 'chain_id'> {
 }
 interface ModeLine {
   utxo?: UtxoParams; chain_id?: number; passphrase?: string; network_id?: number; slot_zero?: number; genesis?: string;
-  checkpoint?: { height: number; hash: string }; explorer_transaction_url?: string
+  checkpoints?: readonly Checkpoint[]; explorer_transaction_url?: string; status?: LifecycleStatus
 }
 interface AssetLine {
   asset_name: string; name: string; ticker: string; network: string; decimals: number
   type: 'native' | 'token'; takes_tag: boolean; requires_tag: boolean; min_withdrawal: string; ready?: boolean
   contract_address?: Partial<Record<NetworkMode, string>>
+  issuer?: string; bridged?: boolean; status?: Partial<Record<NetworkMode, LifecycleStatus>>
 }
 
 /** What an asset is worth is its coin's price: one line for each ticker, whatever networks it is on. */
@@ -63,6 +64,12 @@ export function readRegistryFile(): RegistryFile {
   return structuredClone(data) as unknown as RegistryFile
 }
 
+/** A network that is retired or deprecated is more than an asset of it can be. */
+function lifecycleOf(network: Network, own: LifecycleStatus | undefined): Pick<Asset, 'status' | 'status_since' | 'status_reason'> {
+  const status = network.status?.state === 'retired' ? network.status : own ?? network.status
+  return { status: status?.state ?? 'active', status_since: status?.since ?? null, status_reason: status?.reason ?? null }
+}
+
 /**
  * Loads data/registry.json for one mode. Networks whose family is not finished (`ready: false`) or that
  * have no entry for the mode are left out, and so are their assets.
@@ -94,6 +101,9 @@ export function loadRegistry(mode: NetworkMode): Registry {
       takes_tag: line.takes_tag,
       requires_tag: line.requires_tag,
       min_withdrawal: line.min_withdrawal,
+      issuer: line.issuer ?? null,
+      bridged: line.bridged ?? false,
+      ...lifecycleOf(network, line.status?.[mode]),
     })
   }
   const byTicker = new Map(assets.map((asset) => [asset.asset_name, asset]))

@@ -1,14 +1,16 @@
-import { ChainError, type Asset, type Riders } from './types.ts'
+import { ChainError, type Asset, type Checkpoint, type Riders } from './types.ts'
 
 /** Least fee rates by level, as decimal text in the network's `fee_rate_unit`. */
 export type FeeFloors = Partial<Record<keyof LevelRates, string>>
 
 /**
  * Where an RPC endpoint is and how to authenticate to it. `fee_floors` (Bitcoin and its siblings): least rates of each level, which
- * also count where the node has no estimate; in place of the registry's.
+ * also count where the node has no estimate; in place of the registry's. `checkpoint` (the same networks): a block that the node must
+ * have, besides the registry's.
  */
 export interface RpcEndpoint {
   url: string; username?: string; password?: string; headers?: Record<string, string>; fee_floors?: FeeFloors
+  checkpoint?: Checkpoint
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

@@ -11,6 +11,21 @@ export type Curve = 'secp256k1' | 'ed25519'
 /** Non-hardened BIP32 indices below the workspace key: [sub-account, chain, index]. */
 export type Path = readonly number[]
 
+/**
+ * Whether new wallets and deposit addresses are made. `deprecated`: only where the operator allows it. `retired`: never. What is held
+ * can leave in every state.
+ */
+export type Lifecycle = 'active' | 'deprecated' | 'retired'
+
+/** Why a network or an asset is no longer `active`. */
+export interface LifecycleStatus {
+  state: Exclude<Lifecycle, 'active'>
+  /** First day, as YYYY-MM-DD. */
+  since: string
+  /** A clause without a full stop, for messages and pages. */
+  reason: string
+}
+
 /** One blockchain network in one mode (local or mainnet), from data/registry.json. */
 export interface Network {
   /** Code used by operators and in `network` fields, e.g. `BTC`. */
@@ -45,9 +60,14 @@ export interface Network {
   explorer_transaction_url?: string
   /** Hash of the first block; the endpoint is checked against it. */
   genesis?: string
-  /** A block by which chains with a common first block are told apart. */
-  checkpoint?: { height: number; hash: string }
+  /** Blocks by which chains with a common first block are told apart, by rising height. */
+  checkpoints?: readonly Checkpoint[]
+  /** Absent: active. */
+  status?: LifecycleStatus
 }
+
+/** Height and hash of a block. */
+export interface Checkpoint { height: number; hash: string }
 
 export interface UtxoParams {
   bech32_hrp: string | null
@@ -93,6 +113,15 @@ export interface Asset {
   /** Many of its addresses are complete only with their tag: whoever enters a destination gives the tag, or states that it has none. */
   requires_tag: boolean
   min_withdrawal: string
+  /** Who issues the token on this network, or whose bridge does; null for native coins. */
+  issuer: string | null
+  /** The token stands for one that is locked on another network, so that its value also depends on the bridge. */
+  bridged: boolean
+  /** Of the asset itself, or of its network. */
+  status: Lifecycle
+  /** Day from which `status` holds, as YYYY-MM-DD; null while it is active. */
+  status_since: string | null
+  status_reason: string | null
 }
 
 /** A transaction without signatures, as the platform builds it and each node decodes it again. */

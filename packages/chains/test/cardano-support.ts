@@ -11,6 +11,7 @@ export const TEST: Network = { ...line, ...local, mode: 'local' }
 export const ASSETS: Asset[] = file.assets.filter(({ network }) => network === 'ADA').map((each) => ({
   asset_name: each.asset_name, name: each.name, ticker: each.ticker, blockchain: 'Cardano', network: 'ADA', family: 'cardano', decimals: each.decimals,
   type: each.type, contract_address: null, fee_asset: 'ADA', takes_tag: false, requires_tag: false, min_withdrawal: each.min_withdrawal,
+  issuer: null, bridged: false, status: 'active', status_since: null, status_reason: null,
 }))
 export const { address, validate, decode, signing, assemble, exclusive } = familyOf(ADA)
 

@@ -2,7 +2,7 @@
 import { isAddress as isSolanaAddress } from '@solana/kit'
 import { getAddress } from 'ethers'
 import { TronWeb } from 'tronweb'
-import { parseAmount, type readRegistryFile } from '../src/index.ts'
+import { parseAmount, type LifecycleStatus, type readRegistryFile } from '../src/index.ts'
 import type { Family } from '../src/family.ts'
 import * as list from '../src/list.ts'
 
@@ -18,15 +18,16 @@ const WORDS = {
     'code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet',
     'local', 'l1_fee_oracle', 'legacy_gas_price',
   ],
-  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoint', 'explorer_transaction_url'],
+  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoints', 'explorer_transaction_url', 'status'],
   utxo: [
     'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'fee_floors', 'coinbase_maturity', 'dust_rate', 'replaceable',
     'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations', 'special_transactions',
   ],
   asset: [
     'asset_name', 'name', 'ticker', 'network', 'decimals', 'type', 'takes_tag', 'requires_tag', 'min_withdrawal', 'ready',
-    'contract_address',
+    'contract_address', 'issuer', 'bridged', 'status',
   ],
+  status: ['state', 'since', 'reason'],
   coin: ['ticker', 'coingecko_id', 'local_price'],
 }
 
@@ -46,6 +47,14 @@ class Line {
 
   text(value: unknown, word: string): void {
     this.check(typeof value === 'string' && value !== '', `${word} must be text`)
+  }
+
+  status(status: LifecycleStatus | undefined): void {
+    if (status === undefined) return
+    this.problems.push(...new Line(`${this.name}, status`, status, WORDS.status).problems)
+    this.check(['deprecated', 'retired'].includes(status.state), 'status.state must be deprecated or retired')
+    this.check(/^\d{4}-\d\d-\d\d$/.test(status.since) && !Number.isNaN(Date.parse(status.since)), 'status.since must be a day, as YYYY-MM-DD')
+    this.check(/^\S.*[^\s.]$/.test(status.reason), 'status.reason must be a clause without a full stop')
   }
 }
 
@@ -125,6 +134,11 @@ function modeProblems(network: NetworkLine, name: 'mainnet' | 'local'): string[]
     }
     if (network.ready) line.check(/^[0-9a-f]{64}$/.test(mode.genesis ?? ''), 'genesis must be a block hash')
   }
+  line.status(mode.status)
+  for (const [at, { height, hash }] of (mode.checkpoints ?? []).entries()) line.check(
+    Number.isSafeInteger(height) && height > (mode.checkpoints?.[at - 1]?.height ?? 0) && /^[0-9a-f]{64}$/.test(hash),
+    'checkpoints must have rising heights above zero and block hashes'
+  )
   line.check((mode.slot_zero !== undefined) === (network.family === 'cardano' && name === 'mainnet'), 'slot_zero belongs to cardano, mainnet')
   if (mode.explorer_transaction_url !== undefined) line.check(
     /^https:\/\/\S+\/$/.test(mode.explorer_transaction_url), 'explorer_transaction_url must be https and end in /'
@@ -156,9 +170,15 @@ function assetProblems(asset: AssetLine, { networks, coins }: File): string[] {
     coins.some(({ ticker }) => ticker === asset.ticker),
     `there is no line of the coin ${asset.ticker} in "coins", so that nobody can tell what it is worth`
   )
-  if (asset.type === 'native') line.check(asset.contract_address === undefined, 'a native coin has no contract_address')
+  for (const status of Object.values(asset.status ?? {})) line.status(status)
+  if (asset.type === 'native') {
+    line.check(asset.contract_address === undefined, 'a native coin has no contract_address')
+    line.check(asset.issuer === undefined && asset.bridged === undefined, 'a native coin has no issuer')
+  }
   if (asset.type !== 'token') return line.problems
   line.check(asset.asset_name === `${asset.ticker}_${asset.network}`, `asset_name must be ${asset.ticker}_${asset.network}`)
+  line.text(asset.issuer, 'issuer')
+  line.check(typeof asset.bridged === 'boolean', 'bridged must be true or false')
   const contracts = Object.entries(asset.contract_address ?? {})
   line.check(contracts.length > 0, 'contract_address must name the contract on mainnet or local')
   for (const [mode, contract] of contracts) {

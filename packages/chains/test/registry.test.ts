@@ -57,6 +57,25 @@ test('a mistake is told with the line that it is in', () => {
     [(lines) => { line(lines, 'networks', 'BASE')['mainnet'] = { chain_id: 1 } }, /^BASE, mainnet: the chain_id 1 is ETH's$/],
     [(lines) => { line(lines, 'networks', 'LTC')['chain_index'] = 60 }, /: the chain_index 60 is LTC's$/],
     [(lines) => { line(lines, 'networks', 'BASE')['native_asset'] = 'BASED' }, /^BASE: must have one native asset, BASED; there is BASE$/],
+    [(lines) => { delete line(lines, 'assets', 'USDC_ETH')['issuer'] }, /^USDC_ETH: issuer must be text$/],
+    [(lines) => { line(lines, 'assets', 'USDC_ETH')['bridged'] = 'no' }, /^USDC_ETH: bridged must be true or false$/],
+    [(lines) => { line(lines, 'assets', 'BTC')['issuer'] = 'Satoshi' }, /^BTC: a native coin has no issuer$/],
+    [
+      (lines) => { line(lines, 'assets', 'USDC_ETH')['status'] = { mainnet: { state: 'closed', since: '2026-01-01', reason: 'it ended' } } },
+      /^USDC_ETH: status.state must be deprecated or retired$/,
+    ],
+    [
+      (lines) => { line(lines, 'networks', 'BASE')['mainnet'] = { chain_id: 8453, status: { state: 'retired', since: '2026-13-01', reason: 'it ended' } } },
+      /^BASE, mainnet: status.since must be a day, as YYYY-MM-DD$/,
+    ],
+    [
+      (lines) => { line(lines, 'networks', 'BASE')['mainnet'] = { chain_id: 8453, status: { state: 'retired', since: '2026-01-01', reason: 'It ended.' } } },
+      /^BASE, mainnet: status.reason must be a clause/,
+    ],
+    [
+      (lines) => { line(lines, 'networks', 'BASE')['mainnet'] = { chain_id: 8453, checkpoints: [{ height: 1, hash: 'ab' }] } },
+      /^BASE, mainnet: checkpoints must have rising heights above zero and block hashes$/,
+    ],
     [(lines) => { line(lines, 'networks', 'BASE')['fee_cap'] = 100 }, /^BASE: fee_cap must be/],
   ]
   for (const [spoil, expected] of mistakes) {

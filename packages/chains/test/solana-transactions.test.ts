@@ -21,6 +21,7 @@ const SOL: Network = { ...line, ...mainnet, mode: 'mainnet' }
 const ASSETS: Asset[] = file.assets.filter(({ network }) => network === 'SOL').map((each) => ({
   asset_name: each.asset_name, name: each.name, ticker: each.ticker, blockchain: 'Solana', network: 'SOL', family: 'solana', decimals: each.decimals,
   type: each.type, contract_address: each.contract_address?.mainnet ?? null, fee_asset: 'SOL', takes_tag: false, requires_tag: false, min_withdrawal: each.min_withdrawal,
+  issuer: null, bridged: false, status: 'active', status_since: null, status_reason: null,
 }))
 const [NATIVE, USDT, USDC] = ASSETS as [Asset, Asset, Asset]
 const PATH = [1, 501, 0]

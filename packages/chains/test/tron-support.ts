@@ -13,6 +13,7 @@ export function assetsOf(mode: 'local' | 'mainnet'): Asset[] {
   return file.assets.filter(({ network }) => network === 'TRX').map((line) => ({
     asset_name: line.asset_name, name: line.name, ticker: line.ticker, blockchain: 'Tron', network: 'TRX', family: 'tron', decimals: line.decimals,
     type: line.type, contract_address: line.contract_address?.[mode] ?? null, fee_asset: 'TRX', takes_tag: false, requires_tag: false, min_withdrawal: line.min_withdrawal,
+    issuer: null, bridged: false, status: 'active', status_since: null, status_reason: null,
   }))
 }
 

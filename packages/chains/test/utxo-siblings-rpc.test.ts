@@ -67,7 +67,7 @@ test('DASH: with a ChainLock two confirmations are final, without twelve; a lock
 test('Bitcoin and Bitcoin Cash share their first block, and are told apart', async () => {
   const [btc, bch] = ['BTC', 'BCH'].map((code) => mainnet.network(code) as Network)
   assert.equal(btc?.genesis, bch?.genesis)
-  const serving = (network: Network): Answers => ({ getblockhash: ([height]) => (height === 0 ? network.genesis : network.checkpoint !== undefined && height === network.checkpoint.height ? network.checkpoint.hash : 'other') })
+  const serving = (network: Network): Answers => ({ getblockhash: ([height]) => (height === 0 ? network.genesis : network.checkpoints?.find((each) => each.height === height)?.hash ?? 'other') })
   for (const own of [btc, bch] as Network[]) {
     for (const served of [btc, bch] as Network[]) {
       const probe = client(own.code, serving(served), mainnet).probe()
@@ -76,6 +76,25 @@ test('Bitcoin and Bitcoin Cash share their first block, and are told apart', asy
     }
   }
   for (const code of ['LTC', 'DASH', 'DOGE']) await assert.rejects(client(code, serving(btc as Network), mainnet).probe(), { code: 'WRONG_NETWORK' })
+})
+
+test('Bitcoin: a node of a later split is refused by the newest checkpoint, and by the operator’s own', async () => {
+  const network = mainnet.network('BTC') as Network
+  const [earlier, newest] = network.checkpoints as [{ height: number; hash: string }, { height: number; hash: string }]
+  const blocks: Record<number, string> = { 0: network.genesis as string, [earlier.height]: earlier.hash, [newest.height]: newest.hash, 970_000: 'cd'.repeat(32) }
+  const probe = (served: Record<number, string>, checkpoint?: { height: number; hash: string }) => new UtxoClient(
+    network, { url: 'http://127.0.0.1:1', ...(checkpoint ? { checkpoint } : {}) },
+    async (_url, init) => {
+      const { id, params: [height] } = JSON.parse(String(init.body)) as { id: unknown; params: [number] }
+      return new Response(JSON.stringify({ id, result: served[height] ?? null, error: served[height] ? null : { code: -8, message: 'Block height out of range' } }))
+    }
+  ).probe()
+  await probe(blocks)
+  await probe(blocks, { height: 970_000, hash: 'cd'.repeat(32) })
+  await assert.rejects(probe({ ...blocks, [newest.height]: 'ef'.repeat(32) }), { code: 'WRONG_NETWORK', message: new RegExp(`block ${newest.height} is efef`) })
+  await assert.rejects(probe(blocks, { height: 970_000, hash: '12'.repeat(32) }), { code: 'WRONG_NETWORK', message: /block 970000 is cdcd/ })
+  // A node that is still reading the chain is not one of another network: its work waits.
+  await assert.rejects(probe({ 0: blocks[0] as string, [earlier.height]: earlier.hash }), (error: { code: string }) => error.code !== 'WRONG_NETWORK')
 })
 
 const P2PKH = '76a914' + '11'.repeat(20) + '88ac'

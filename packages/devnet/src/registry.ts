@@ -11,7 +11,15 @@ export interface RegistryData {
   coins: { ticker: string; coingecko_id: string; local_price: string }[]
 }
 
-export const REGISTRY = JSON.parse(readFileSync(new URL('../../chains/data/registry.json', import.meta.url), 'utf8')) as RegistryData
+/** The registry without coins that only assets of real networks have. */
+function readRegistry(): RegistryData {
+  const data = JSON.parse(readFileSync(new URL('../../chains/data/registry.json', import.meta.url), 'utf8')) as RegistryData
+  const local = new Set(data.assets.filter((asset) => asset.type === 'native' || asset.contract_address?.local !== undefined)
+    .map(({ ticker }) => ticker))
+  return { ...data, coins: data.coins.filter(({ ticker }) => local.has(ticker)) }
+}
+
+export const REGISTRY = readRegistry()
 
 export interface LocalToken { asset: string; ticker: string; decimals: number; address: string }
 

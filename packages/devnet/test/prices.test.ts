@@ -6,7 +6,7 @@ const home = tempHome()
 let devnet: Running
 
 before(async () => {
-  process.env['CUSTODY_COINGECKO_IDS'] = 'KLAY=kaia'
+  process.env['CUSTODY_COINGECKO_IDS'] = 'KLAY=kaia-renamed'
   devnet = await startDevnet(home)
 })
 after(async () => {
@@ -36,7 +36,7 @@ test('CoinGecko: prices by id with their time; unknown ids are left out', async 
   const updated = Number(body['bitcoin']?.last_updated_at)
   assert.ok(begun <= updated && updated <= Date.now() / 1000)
   // Also by the id that an installation says a coin has.
-  assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=klay-token,kaia`)).body), ['klay-token', 'kaia'])
+  assert.deepEqual(Object.keys((await ask(`${SIMPLE}&ids=kaia,kaia-renamed`)).body), ['kaia', 'kaia-renamed'])
   assert.equal((await ask('/coingecko/simple/price?ids=bitcoin')).status, 422)
   assert.equal((await ask('/coingecko/elsewhere')).status, 404)
 })

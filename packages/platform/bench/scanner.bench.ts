@@ -28,7 +28,7 @@ const ROUNDS = 15
 const PART = 100_000
 const registry = loadRegistry('local')
 // The scripted node has a genesis block of its own.
-const { genesis: _, checkpoint: __, ...btc } = registry.network('BTC') as Network
+const { genesis: _, checkpoints: __, ...btc } = registry.network('BTC') as Network
 const eth: Network = { ...registry.network('ETH') as Network, chain_id: 1 }
 const assets = registry.assets.filter(({ network }) => network === 'ETH')
 const CONTRACT = String(assets.find(({ asset_name }) => asset_name === 'USDT_ETH')?.contract_address).toLowerCase()

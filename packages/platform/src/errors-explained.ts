@@ -34,6 +34,11 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
     why: 'The name is none of `GET /assets`; names are case-sensitive, and a token carries its network’s suffix.',
     action: 'Take `asset_name` from the list.', retry: 'never',
   },
+  ASSET_CLOSED: {
+    why: 'The asset or its network is retired or deprecated: the message names the reason and the day. What is held can still be sent.',
+    action: 'Use another asset. The operator can allow a deprecated one by `CUSTODY_ALLOW_DEPRECATED`, a retired one never.',
+    retry: 'never',
+  },
   INVALID_ADDRESS: {
     why: 'Checksum, network or kind of the address do not fit the asset, its tag is missing or wrong, or it is the wallet’s own.',
     action: 'Ask the payee for the address again; `POST /dac/v1/validate-address` tries one.', retry: 'never',

@@ -4,6 +4,7 @@ export const ERRORS = {
   UNKNOWN_FIELD: [400, 'A field or parameter is not known'],
   INVALID_JSON: [400, 'The body is not strict JSON'],
   UNSUPPORTED_ASSET: [400, 'The asset is not supported'],
+  ASSET_CLOSED: [400, 'The asset takes no new wallets and addresses'],
   INVALID_ADDRESS: [400, 'The address is not valid for the asset'],
   INVALID_AMOUNT: [400, 'The amount is not valid'],
   INSUFFICIENT_BALANCE: [400, 'The wallet does not hold enough'],

@@ -34,6 +34,7 @@ export interface Metrics {
   processes: Gauge<'duty'>
   unseen: Gauge<'duty'>
   loopFailing: Gauge<'loop'>
+  priceMissing: Gauge<'coin'>
   waiting: Gauge<'kind' | 'state'>
   waitingAge: Gauge<'kind' | 'state'>
   suspense: Gauge<'network'>
@@ -120,6 +121,7 @@ export function createMetrics(): Metrics {
     unseen: gauge('custody_duty_unseen_seconds', 'Since when no process of this duty was seen; +Inf: none ever was', 'duty'),
     loopFailing: gauge(
       'custody_loop_failing_seconds', 'How long a loop has failed each time, in whichever process; absent below two minutes', 'loop'),
+    priceMissing: gauge('custody_price_missing', '1: a coin in use has no current price; absent where it has one', 'coin'),
     waiting: gauge('custody_transactions_waiting', 'Transactions under way', 'kind', 'state'),
     waitingAge: gauge('custody_transactions_oldest_seconds', 'Age of the oldest transaction under way', 'kind', 'state'),
     suspense: gauge('custody_deposits_in_suspense', 'Deposits that nobody’s wallet could be told of', 'network'),

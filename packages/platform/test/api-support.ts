@@ -64,7 +64,7 @@ export class Api {
 
   async start(settings: Partial<Services['settings']> = {}): Promise<void> {
     const database = this.#database.get()
-    const registry = loadRegistry('local')
+    const registry = loadRegistry(settings.network ?? 'local')
     const environment = { ...systemEnvironment(), ...(this.#clock ? { sleep: this.#clock.sleep } : {}), now: () => this.now() }
     const silent = { info: () => undefined, warn: () => undefined, error: (...what: unknown[]) => console.error(...what) }
     const unreachable: typeof fetch = async () => {

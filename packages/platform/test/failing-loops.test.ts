@@ -35,7 +35,7 @@ async function stage() {
   const health = new LoopHealth()
   const services = {
     ...world.services, settings: { ...world.services.settings, role: 'all', home },
-    signers: { peers: [], calls: [] }, hold: { because: null, shortage: null, assertNone: () => undefined },
+    prices: { price: () => null }, signers: { peers: [], calls: [] }, hold: { because: null, shortage: null, assertNone: () => undefined },
   } as unknown as Services
   const heartbeat = heartbeatLoop(services, id, health)
   const scan = scanLoop(services, services.networks.get('ETH'), async () => new Set(['ETH']))

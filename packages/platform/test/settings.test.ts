@@ -3,6 +3,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { loadRegistry } from '@custody/chains'
 import { amlInstallation } from '../src/aml/settings.ts'
 import { pricesInstallation } from '../src/prices/settings.ts'
 import { readSettings, readVariable } from '../src/settings/settings.ts'
@@ -25,9 +27,9 @@ test('without any variable, and with empty ones, everything has its default', ()
   assert.deepEqual(rest, {
     home: join(process.cwd(), '.custody'), port: 8080, host: '127.0.0.1', publicUrl: null, databaseUrl: null, walArchive: null, databasePooled: false, network: 'local', rateLimit: 1000, rateScope: 'key',
     authLegacy: false, trustProxy: 0, endpoints: {}, secretsKey: null, pollMs: 500, feeBumpAfterMs: 0, logLevel: 'info', role: 'all', localChains: null,
-    webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'], reservesPublic: 'totals',
+    webhookAllow: ['127.0.0.0/8', '::1/128'], metricsAllow: ['127.0.0.0/8', '::1/128'], reservesPublic: 'totals', allowDeprecated: new Set(),
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: null, TRM: null }, ellipticThresholds: [9, 7, 4], trmChains: {}, ofacFile: null },
-    prices: { coinGeckoUrl: null, coinGeckoKey: null, coinGeckoPlan: 'demo', coinGeckoIds: {}, exchanges: ['kraken'], everyMs: null },
+    prices: { coinGeckoUrl: null, coinGeckoKey: null, coinGeckoPlan: 'demo', coinGeckoIds: {}, exchanges: ['kraken'], everyMs: null, feesWithoutPrice: {} },
   })
   assert.deepEqual([prepaidTiers.map(({ name }) => name), sweep['*']], [['STARTER', 'GROWTH', 'BUSINESS', 'ENTERPRISE'], { cost_multiple: 0n, min_amount: null }])
   const empty = readSettings(Object.fromEntries([
@@ -35,6 +37,7 @@ test('without any variable, and with empty ones, everything has its default', ()
     'CUSTODY_AUTH_LEGACY', 'CUSTODY_TRUST_PROXY', 'CUSTODY_ROLE', 'CUSTODY_FEE_BUMP_AFTER_S', 'CUSTODY_SWEEP_COST_MULTIPLE', 'CUSTODY_LOG_LEVEL',
     'CUSTODY_SECRETS_KEY', 'CUSTODY_OFAC_FILE', 'CUSTODY_AML_TRM_URL', 'CUSTODY_AML_ELLIPTIC_THRESHOLDS', 'CUSTODY_PREPAID_TIERS',
     'CUSTODY_COINGECKO_KEY', 'CUSTODY_COINGECKO_PLAN', 'CUSTODY_COINGECKO_URL', 'CUSTODY_COINGECKO_IDS', 'CUSTODY_PRICE_REFRESH_S', 'CUSTODY_AML_TRM_CHAINS', 'CUSTODY_RESERVES_PUBLIC',
+    'CUSTODY_ALLOW_DEPRECATED', 'CUSTODY_FEES_WITHOUT_PRICE',
   ].map((name) => [name, ''])))
   assert.deepEqual(empty, settings)
   assert.deepEqual(readSettings({ CUSTODY_PRICE_EXCHANGES: '' }).prices.exchanges, [], 'no exchange at all is a choice')
@@ -49,14 +52,15 @@ test('what is set is taken', () => {
     CUSTODY_AML_TRM_CHAINS: 'KLAY=kaia, ETH = ethereum_2', CUSTODY_PREPAID_TIERS: 'ONE:0:0:0:0', CUSTODY_COINGECKO_KEY: 'key', CUSTODY_COINGECKO_PLAN: 'pro',
     CUSTODY_COINGECKO_IDS: 'KLAY=kaia', CUSTODY_PRICE_EXCHANGES: 'coinbase, kraken,coinbase', CUSTODY_PRICE_REFRESH_S: '50',
     CUSTODY_WEBHOOK_ALLOW: '10.1.0.0/16, fd00::/8', CUSTODY_METRICS_ALLOW: '10.2.0.0/16', CUSTODY_RESERVES_PUBLIC: 'off',
+    CUSTODY_ALLOW_DEPRECATED: 'FTM, USDC_TRX', CUSTODY_FEES_WITHOUT_PRICE: 'KLAY=0.5, FTM = 0.000001',
   })
   const { prepaidTiers, sweep, home, ...rest } = settings
   assert.deepEqual(rest, {
     port: 0, host: '0.0.0.0', publicUrl: 'https://pay.example', databaseUrl: 'postgres://u:p@h/d', walArchive: '/w', databasePooled: true, network: 'mainnet', rateLimit: 7, rateScope: 'endpoint', authLegacy: true, trustProxy: 16,
     endpoints: {}, secretsKey: Buffer.alloc(32, 7).toString('base64'), pollMs: 5000, feeBumpAfterMs: 60_000, logLevel: 'silent', role: 'api', localChains: null,
-    webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'], reservesPublic: 'off',
+    webhookAllow: ['10.1.0.0/16', 'fd00::/8'], metricsAllow: ['10.2.0.0/16'], reservesPublic: 'off', allowDeprecated: new Set(['FTM', 'USDC_TRX']),
     aml: { urls: { CHAINALYSIS: null, ELLIPTIC: 'https://proxy.example/e', TRM: null }, ellipticThresholds: [8, 6.5, 2], trmChains: { KLAY: 'kaia', ETH: 'ethereum_2' }, ofacFile: 'list.json' },
-    prices: { coinGeckoUrl: null, coinGeckoKey: 'key', coinGeckoPlan: 'pro', coinGeckoIds: { KLAY: 'kaia' }, exchanges: ['coinbase', 'kraken'], everyMs: 50_000 },
+    prices: { coinGeckoUrl: null, coinGeckoKey: 'key', coinGeckoPlan: 'pro', coinGeckoIds: { KLAY: 'kaia' }, exchanges: ['coinbase', 'kraken'], everyMs: 50_000, feesWithoutPrice: { KLAY: 500_000n, FTM: 1n } },
   })
   assert.deepEqual([home, prepaidTiers.length, sweep['*']?.cost_multiple], [folder, 1, 1500n])
   const aml = amlInstallation(settings.aml, null)
@@ -97,6 +101,11 @@ test('what is wrong is said in one sentence that names the variable, and never a
     ['CUSTODY_COINGECKO_URL', 'ftp://x', 'CUSTODY_COINGECKO_URL: must be an http(s) URL'],
     ['CUSTODY_COINGECKO_IDS', 'KLAY=Kaia', 'CUSTODY_COINGECKO_IDS: "KLAY=Kaia" is not COIN=id'],
     ['CUSTODY_COINGECKO_IDS', 'KLAI=kaia', /^CUSTODY_COINGECKO_IDS: there is no coin KLAI: one of BTC, /],
+    ['CUSTODY_FEES_WITHOUT_PRICE', 'KLAY', 'CUSTODY_FEES_WITHOUT_PRICE: "KLAY" is not COIN=USD'],
+    ['CUSTODY_FEES_WITHOUT_PRICE', 'KLAY=-1', 'CUSTODY_FEES_WITHOUT_PRICE: "KLAY=-1" is not COIN=USD'],
+    ['CUSTODY_FEES_WITHOUT_PRICE', 'KLAY=0.0000001', 'CUSTODY_FEES_WITHOUT_PRICE: "KLAY=0.0000001" is not COIN=USD'],
+    ['CUSTODY_FEES_WITHOUT_PRICE', 'KLAI=1', /^CUSTODY_FEES_WITHOUT_PRICE: there is no coin KLAI: one of BTC, /],
+    ['CUSTODY_ALLOW_DEPRECATED', 'FTN', 'CUSTODY_ALLOW_DEPRECATED: there is no asset FTN'],
     ['CUSTODY_PRICE_EXCHANGES', 'mtgox1', 'CUSTODY_PRICE_EXCHANGES: ccxt knows no exchange "mtgox1"'],
     ['CUSTODY_PRICE_EXCHANGES', 'coinbase', 'CUSTODY_PRICE_EXCHANGES: the local chains come with kraken alone, not "coinbase"'],
     ['CUSTODY_PREPAID_TIERS', 'A:1:0:0:0', /^CUSTODY_PREPAID_TIERS: the first tier must apply from a volume of 0; a tier is NAME:VOLUME/],
@@ -114,6 +123,12 @@ test('what is wrong is said in one sentence that names the variable, and never a
     else assert.match(message, said)
     assert.ok(!message.includes('hidden'), message)
   }
+})
+
+test('a retired asset cannot be allowed', () => {
+  assert.throws(
+    () => readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: NONE, CUSTODY_ALLOW_DEPRECATED: 'FTM,ONE' }),
+    { message: 'CUSTODY_ALLOW_DEPRECATED: ONE is retired: Harmony stopped producing blocks, and ONE moved to Ethereum' })
 })
 
 test('a command reads one variable without the others', () => {
@@ -135,6 +150,9 @@ test('the configuration of real networks is checked to the field, and a key in i
   assert.deepEqual(readSettings({ CUSTODY_CONFIG: join(folder, 'config.json') }).endpoints, {}, 'the local chains need none')
   const floors = (code: string, text: string) => `{"networks":{"${code}":{"url":"http://x","fee_floors":${text}}}}`
   assert.deepEqual(configured(floors('BTC', '{"low":5,"high":"40.5"}')).endpoints['BTC']?.fee_floors, { low: '5', high: '40.5' })
+  const checkpoint = (code: string, text: string) => `{"networks":{"${code}":{"url":"http://x","checkpoint":${text}}}}`
+  assert.deepEqual(
+    configured(checkpoint('BTC', `{"height":970000,"hash":"${'AB'.repeat(32)}"}`)).endpoints['BTC']?.checkpoint, { height: 970_000, hash: 'ab'.repeat(32) })
   for (const [config, said] of [
     ['{', /config\.json: is not valid JSON/],
     ['[]', /config\.json: must hold a JSON object, as custody\.config\.example\.json does/],
@@ -149,6 +167,11 @@ test('the configuration of real networks is checked to the field, and a key in i
     [floors('BTC', '{"fast":5}'), /fee_floors: Unrecognized key: "fast"$/],
     [floors('LTC', '{"low":5}'), /fee_floors\.medium: must not be below/],
     [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is for Bitcoin and its siblings/],
+    [checkpoint('BTC', '{"height":0,"hash":""}'), /networks\.BTC\.checkpoint\.height: must be the height of a block$/],
+    [checkpoint('BTC', '{"height":965000,"hash":"0xab"}'), /networks\.BTC\.checkpoint\.hash: must be a block hash of 64 hexadecimal digits$/],
+    [checkpoint('BTC', '{"height":965000}'), /networks\.BTC\.checkpoint\.hash: must be a block hash/],
+    [checkpoint('BTC', '7'), /networks\.BTC\.checkpoint: must name height and hash of a block$/],
+    [checkpoint('ETH', `{"height":1,"hash":"${'ab'.repeat(32)}"}`), /networks\.ETH\.checkpoint: is for Bitcoin and its siblings/],
     ['{"sweep":{"networks":{"BTX":{"cost_multiple":1}}}}', /config\.json: sweep\.networks\.BTX: there is no network BTX$/],
     ['{"sweep":{"assets":{"XBT":{"cost_multiple":1}}}}', /config\.json: sweep\.assets\.XBT: there is no asset XBT$/],
     ['{"sweep":{"networks":{"BTC":{"min_amount":1}}}}', /config\.json: sweep\.networks\.BTC\.min_amount: an amount is set for an asset$/],
@@ -161,4 +184,11 @@ test('the configuration of real networks is checked to the field, and a key in i
       return true
     }, config)
   }
+})
+
+test('the example configuration has a valid entry for each network of mainnet that is not closed', () => {
+  const example = fileURLToPath(new URL('../../../custody.config.example.json', import.meta.url))
+  const { endpoints } = readSettings({ CUSTODY_NETWORK: 'mainnet', CUSTODY_CONFIG: example })
+  assert.deepEqual(
+    Object.keys(endpoints).sort(), loadRegistry('mainnet').networks.filter(({ status }) => status === undefined).map(({ code }) => code).sort())
 })

@@ -124,9 +124,9 @@ test('an audit that compared nothing fails, and so does one that could not look 
 test('readiness tells when nothing can be signed, and metrics do', async () => {
   const up = { ready: true, mode: 'local' }
   const metrics = createMetrics()
-  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, metrics, environment: systemEnvironment(), settings: { home: folder }, aml: { sanctions: { list: { published: '2030-01-31' } } }, signers: nodes(...statuses) }) as unknown as Services
+  const at = (...statuses: (object | null)[]) => ({ database: database.get(), hold: new Hold(), registry, networks: new Networks([]), prices: { price: () => null }, metrics, environment: systemEnvironment(), settings: { home: folder }, aml: { sanctions: { list: { published: '2030-01-31' } } }, signers: nodes(...statuses) }) as unknown as Services
   const others = { worker: 'no worker was ever seen; transfers are accepted and wait', scanner: 'no scanner was ever seen; deposits are not seen, and nothing is confirmed', clocks: 'ok' }
-  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', loops: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
+  assert.deepEqual((await readiness(at(up, up, null))).checks, { database: 'ok', records: 'ok', disk: 'ok', loops: 'ok', prices: 'ok', signing: 'ok', ...others, signer_1: 'ok', signer_2: 'ok', signer_3: 'cannot be reached' })
   const dead = await readiness(at(null, up, { ready: false, mode: 'local' }))
   assert.deepEqual([dead.ready, dead.signing, dead.checks['signer_3']], [true, false, 'waits for its restoration'])
   assert.match(dead.checks['signing'] ?? '', /^dead: 1 of 3 signer nodes can sign, 2 are needed/)
@@ -145,7 +145,7 @@ test('a data folder without room is said: nothing new is taken, and readiness te
   const hold = new Hold(full)
   assert.throws(() => hold.assertOpen(), { code: 'UNAVAILABLE', message: /^nothing new is taken now: the disk of the data folder/ })
   hold.assertNone()
-  const services = { database: database.get(), hold, registry, environment: systemEnvironment(), signers: nodes(null, null, null) } as unknown as Services
+  const services = { database: database.get(), hold, registry, networks: new Networks([]), prices: { price: () => null }, environment: systemEnvironment(), signers: nodes(null, null, null) } as unknown as Services
   const { ready, checks } = await readiness(services)
   assert.deepEqual([ready, checks['disk']], [false, full()])
   now += 500

@@ -2,7 +2,7 @@ import { signRequest } from '@custody/request-auth'
 import assert from 'node:assert/strict'
 import { createHash, createPublicKey, generateKeyPairSync, randomUUID } from 'node:crypto'
 import { after, before, describe, test } from 'node:test'
-import { BTC, btc, ETH, eth, funding, House, now, pay, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
+import { BTC, btc, ETH, eth, funding, House, now, pay, registry, SINK_BTC, SINK_ETH, transfer, usdt, type Answer, type Caller, type Workspace } from './house.ts'
 
 /** A hostile platform asks; the nodes refuse, with a reason, on both sides of the pair. */
 let house: House
@@ -68,6 +68,17 @@ describe('rule 7: another transaction than the caller asked for', () => {
 })
 
 describe('rule 5: contract and chain', () => {
+  test('refuses coins and tokens for a contract of the registry, although the caller signed it', async () => {
+    const contract = registry.asset('USDC_ETH')?.contract_address as string
+    for (const [asset, unsigned] of [
+      ['ETH', eth(from, { value: ONE, to: contract })], ['USDT_ETH', usdt(from, contract, 1_000_000n)],
+    ] as const) {
+      const request = await transfer(caller, { asset, amount: 1, destination_address: contract })
+      const answer = await workspace.sign(pay(request), unsigned)
+      refused(answer, 'BAD_REQUEST_FIELD', 2)
+      assert.match(answer.body.message, /destination_address.*is a contract, that of USDC_ETH/)
+    }
+  })
   test('contract', async () => {
     const request = await transfer(caller, { asset: 'USDT_ETH', amount: 5, destination_address: SINK_ETH })
     refused(await workspace.sign(pay(request), usdt(from, SINK_ETH, 5_000_000n, { to: OTHER })), 'CONTRACT_MISMATCH', 5)

@@ -4,7 +4,7 @@ import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
-import { ChainError, type Network } from '../types.ts'
+import { ChainError, type Checkpoint, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
@@ -45,12 +45,15 @@ export class UtxoClient implements ChainClient {
   /** For methods whose whole answer is an amount. */
   readonly #callForCoins: JsonRpc
   readonly #feeRates: FeeRates
+  /** The operator's own, besides the registry's. */
+  readonly #checkpoint: Checkpoint | undefined
   /** What {@link feeRates} answered last, with its source; null: nothing yet. */
   feeReading: FeeReading | null = null
 
   constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
     this.network = network
     this.#feeRates = new FeeRates(network, endpoint.fee_floors, now)
+    this.#checkpoint = endpoint.checkpoint
     this.#call = jsonRpc(
       endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value)
     )
@@ -65,13 +68,11 @@ export class UtxoClient implements ChainClient {
     if (expected !== undefined && genesis !== expected) {
       throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's genesis block is ${genesis}, not ${expected}`)
     }
-    const { checkpoint } = this.network
-    if (!checkpoint) return
-    const found = await this.#call<string>('getblockhash', [checkpoint.height])
-    if (found !== checkpoint.hash) {
-      throw new ChainError(
-        'WRONG_NETWORK', `${this.network.code}: the endpoint's block ${checkpoint.height} is ${found}, not ${checkpoint.hash}`
-      )
+    for (const { height, hash } of [...this.network.checkpoints ?? [], ...this.#checkpoint ? [this.#checkpoint] : []]) {
+      const found = await this.#call<string>('getblockhash', [height])
+      if (found !== hash) {
+        throw new ChainError('WRONG_NETWORK', `${this.network.code}: the endpoint's block ${height} is ${found}, not ${hash}`)
+      }
     }
   }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { findAsset } from '../assets/find-asset.ts'
+import { findOpenAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetName, text } from '../http/schemas.ts'
 import { handOutAddress, readyForAddresses } from './deposit-address.ts'
@@ -11,11 +11,11 @@ export const createAddress = endpoint({
   description: 'Makes one more address whose deposits are credited to the wallet. The first call answers the omnibus address. On '
     + 'networks with tags it is the same address with a tag of its own. The path lets a caller derive the address from the '
     + 'nodes’ certificates.',
-  errors: ['UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
+  errors: ['UNSUPPORTED_ASSET', 'ASSET_CLOSED', 'WALLET_MISSING', 'WALLET_INACTIVE', 'NETWORK_UNAVAILABLE', 'SIGNERS_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/address', summary: 'Create a deposit address', access: 'write',
   body: z.strictObject({ asset: assetName, label: text(200).optional() }), response: addressShape,
   async handler({ services, caller, body }) {
-    const found = findAsset(services, body.asset)
+    const found = findOpenAsset(services, body.asset)
     await readyForAddresses(services, caller.workspaceId, found.network)
     const row = await services.database.transaction(
       (tx) => handOutAddress(services, tx, caller, found, { label: body.label ?? null, fresh: false })

@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts'
 import type { Queryable } from '../database/pool.ts'
 import type { Owner } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
+import { assertOpen } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { emit } from '../ledger/post.ts'
 import { ensureAddress, ensureOmnibus } from './derive.ts'
@@ -50,12 +51,13 @@ export async function readyForAddresses(services: Services, workspaceId: string,
  * Hands out an address of a wallet, within the caller's transaction, and tells the event `address.created`.
  * @param o.fresh an address, or on networks with tags a tag, that was never handed out and never will be again. Without it
  *   the first call of a wallet answers its omnibus address.
- * @throws ApiError `WALLET_MISSING`, `WALLET_INACTIVE`
+ * @throws ApiError `ASSET_CLOSED`, `WALLET_MISSING`, `WALLET_INACTIVE`
  */
 export async function handOutAddress(
   services: Services, tx: Queryable, owner: SubAccount, place: Place, o: { label: string | null; fresh: boolean }
 ): Promise<AddressRow & { wallet_id: string }> {
   const { asset, network } = place
+  assertOpen(services, asset)
   // Addresses of a sub-account are numbered one after the other.
   await tx.query('select 1 from sub_accounts where workspace_id = $2 and id = $1 for update', [owner.subAccountId, owner.workspaceId])
   const wallet = await findWallet(tx, owner, asset.asset_name)

@@ -24,6 +24,7 @@ import { Hold } from '../engine/hold.ts'
 import { Networks } from '../engine/networks.ts'
 import { checkUrl } from '../webhooks/webhook.ts'
 import { coinsOf } from '../prices/coins.ts'
+import { unpricedCoins } from '../prices/coverage.ts'
 import { Prices } from '../prices/prices.ts'
 import { referencePages } from '../reference/pages.ts'
 import { reservesPages } from '../reserves/pages.ts'
@@ -174,6 +175,8 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
   // A killed run of this home was the only one that adopted anything.
   if (isOurs) await database.query('update installation set adopting_until = null where adopting_until is not null')
   await Promise.all([holdUntilCompared(services), priced])
+  const unpriced = unpricedCoins(services)
+  if (unpriced.length > 0) log.error({ coins: unpriced }, 'no price source has a current price of these coins')
   const publishing = unlessHeld(services, publishLoop(services, distributor))
   // This home's workers were ours alone: leases of a killed run need not be waited for.
   if (isOurs) await freeLeases(database)

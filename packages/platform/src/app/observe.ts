@@ -5,6 +5,7 @@ import { lookAtEvents } from './observed/events.ts'
 import { lookAtNetworks } from './observed/networks.ts'
 import { lookAtDuties } from './observed/duties.ts'
 import { lookAtNodes } from './observed/nodes.ts'
+import { lookAtPrices } from './observed/prices.ts'
 import { lookAtQueues } from './observed/queues.ts'
 import { lookAtScreening } from './observed/screening.ts'
 import { lookAtAccounts } from './observed/accounts.ts'
@@ -13,7 +14,9 @@ import { lookAtAccounts } from './observed/accounts.ts'
 const KEPT_MS = 5000
 
 /** What is looked up at a scrape of /metrics. One that fails keeps none of the others from being told. */
-const LOOKS = [lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtScreening, lookAtAudits]
+const LOOKS = [
+  lookAtDuties, lookAtNodes, lookAtNetworks, lookAtQueues, lookAtAccounts, lookAtEvents, lookAtScreening, lookAtAudits, lookAtPrices,
+]
 
 /** Lets each scrape of /metrics tell of signer nodes, heads, queues, tanks, events and audits as they are now. */
 export function observe(services: Services): void {

@@ -1,5 +1,6 @@
 import { heardStatus, type NodeStatus } from '../signing/status.ts'
 import { failingLine } from '../engine/loop-health.ts'
+import { unpricedCoins } from '../prices/coverage.ts'
 import type { Readiness, Services } from '../engine/services.ts'
 import { absences, readPresence } from './presence.ts'
 
@@ -34,12 +35,16 @@ export async function readiness(services: Services): Promise<Readiness> {
       scanner: absent.has('scanner') ? `${absent.get('scanner')}; deposits are not seen, and nothing is confirmed` : 'ok',
       clocks: presence?.ahead ?? 'ok',
       loops: presence?.failing.map((each) => failingLine(each, services.environment.now())).join('; ') || 'ok',
+      prices: pricesLine(unpricedCoins(services)),
       ...Object.fromEntries(nodes.map((node) => [`signer_${node.node}`, words(node)])),
     },
   }
 }
 
 export const canSign = ({ status }: NodeStatus): boolean => status !== null && status.ready
+
+const pricesLine = (missing: readonly string[]): string => missing.length === 0 ? 'ok'
+  : `no current price of ${missing.join(', ')}; transfers whose platform fee depends on it are refused, or charged the fixed fee`
 
 function words({ status }: NodeStatus): string {
   if (status === null) return 'cannot be reached'

@@ -13,8 +13,38 @@ export function findAsset(services: Services, ticker: string, field = 'asset'): 
   const meant = services.registry.assets.find(
     (each) => each.asset_name.toLowerCase() === ticker.toLowerCase() && services.networks.has(each.network)
   )
-  const hint = meant ? `did you mean ${meant.asset_name}? Tickers are case-sensitive` : 'see GET /assets'
+  const hint = asset && asset.status !== 'active' ? whyClosed(asset)
+    : meant ? `did you mean ${meant.asset_name}? Tickers are case-sensitive` : 'see GET /assets'
   throw new ApiError('UNSUPPORTED_ASSET', `${field}: ${ticker.slice(0, 64)} is not supported; ${hint}`, { field })
+}
+
+const whyClosed = ({ status, status_since: since, status_reason: reason }: Asset): string => `it is ${status} since ${since}: ${reason}`
+
+/** Whether wallets and addresses are made: a deprecated asset only where the operator allows it, a retired one never. */
+export const isOpen = ({ settings }: Pick<Services, 'settings'>, { asset_name, status }: Asset): boolean =>
+  status === 'active' || (status === 'deprecated' && settings.allowDeprecated.has(asset_name))
+
+/** Why no wallet or address of an asset is made; null where they are. */
+export function closureOf(services: Pick<Services, 'settings'>, asset: Asset) {
+  const { status, status_since: since, status_reason: reason } = asset
+  return status === 'active' || isOpen(services, asset) ? null : { status, since, reason }
+}
+
+/** @throws ApiError `ASSET_CLOSED` where no wallet or address of the asset is made */
+export function assertOpen(services: Pick<Services, 'settings'>, asset: Asset, field = 'asset'): void {
+  if (isOpen(services, asset)) return
+  const message = `${field}: ${asset.asset_name} takes no new wallets and addresses: ${whyClosed(asset)}. What is held can still be sent`
+  throw new ApiError('ASSET_CLOSED', message, { field })
+}
+
+/**
+ * As {@link findAsset}, for what makes a wallet or an address.
+ * @throws ApiError `UNSUPPORTED_ASSET`, `ASSET_CLOSED`
+ */
+export function findOpenAsset(services: Services, ticker: string, field = 'asset'): { asset: Asset; network: Network } {
+  const asset = services.registry.asset(ticker)
+  if (asset) assertOpen(services, asset, field)
+  return findAsset(services, ticker, field)
 }
 
 /**
@@ -25,7 +55,9 @@ export function assertKnownAsset(services: Services, ticker: string | undefined)
   if (ticker !== undefined && !services.registry.asset(ticker)) findAsset(services, ticker)
 }
 
-/** Assets that this installation can transact now. */
+/** Assets that this installation can transact now, without those that are retired. `is_active`: wallets and addresses are made. */
 export function listAssets(services: Services) {
-  return services.registry.assets.filter((asset) => services.networks.has(asset.network)).map((asset) => ({ ...asset, is_active: true }))
+  return services.registry.assets
+    .filter((asset) => services.networks.has(asset.network) && asset.status !== 'retired')
+    .map((asset) => ({ ...asset, is_active: isOpen(services, asset) }))
 }

@@ -2,7 +2,7 @@ import { parseAmount, validateAddress, type Asset, type Network } from '@custody
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import { handOutAddress, readyForAddresses } from '../addresses/deposit-address.ts'
-import { findAsset } from '../assets/find-asset.ts'
+import { findOpenAsset } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { hashPayload } from '../engine/payload.ts'
@@ -29,7 +29,7 @@ export const createExchangeWithdrawal = endpoint({
   id: 'createExchangeWithdrawal', tag: 'Exchange transfers',
   description: 'Asks the exchange to pay coins to an own address. Give a `sequence_id`: the same request answers the same transfer.',
   errors: [
-    'NOT_FOUND', 'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT',
+    'NOT_FOUND', 'UNSUPPORTED_ASSET', 'ASSET_CLOSED', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT',
     'INSUFFICIENT_BALANCE', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE',
     'EXCHANGE_UNSUPPORTED',
   ],
@@ -49,7 +49,7 @@ export const createExchangeWithdrawal = endpoint({
 async function create(
   services: Services, caller: Caller, body: WithdrawalBody, payloadHash: string, admit: Admit
 ): Promise<Reply> {
-  const { asset, network } = findAsset(services, body.asset)
+  const { asset, network } = findOpenAsset(services, body.asset)
   const account = await findAccount(services.database, caller, body.exchange_account, 'exchange_account')
   const { exchange } = account
   if (!account.allow_withdrawal) {

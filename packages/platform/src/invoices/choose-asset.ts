@@ -10,7 +10,7 @@ export const chooseAsset = endpoint({
   description: 'The payer chooses the coin of an invoice that offers several; the address comes with the answer. Needs no key.',
   errors: [
     'NOT_FOUND', 'INVALID_AMOUNT', 'INVOICE_CLOSED', 'WALLET_MISSING', 'WALLET_INACTIVE', 'UNSUPPORTED_ASSET', 'SIGNERS_UNAVAILABLE',
-    'NETWORK_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE',
+    'NETWORK_UNAVAILABLE', 'PRICE_UNAVAILABLE', 'INSUFFICIENT_BALANCE', 'ASSET_CLOSED',
   ],
   method: 'POST', path: '/checkout/{inv_id}/asset', summary: 'Choose the asset of an invoice, as its payer', access: 'public',
   params: invoiceParams, body: z.strictObject({ asset: assetName }), response: checkoutShape,

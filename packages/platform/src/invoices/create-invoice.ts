@@ -20,7 +20,7 @@ export const createInvoice = endpoint({
     + 'and makes one invoice.',
   errors: [
     'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_AMOUNT', 'PRICE_UNAVAILABLE', 'SIGNERS_UNAVAILABLE',
-    'NETWORK_UNAVAILABLE',
+    'NETWORK_UNAVAILABLE', 'ASSET_CLOSED',
   ],
   example: { fiat: 'USD', fiat_amount: 25.5, assets: ['BTC', 'ETH'], order_id: 'order-1001', sequence_id: 'order-1001' },
   method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',

@@ -1,5 +1,5 @@
 import { formatAmount, type Asset, type Network } from '@custody/chains'
-import { findAsset } from '../assets/find-asset.ts'
+import { findAsset, findOpenAsset } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
@@ -56,7 +56,7 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
     const field = body.assets ? 'assets' : 'asset'
     if (new Set(named).size !== named.length) throw invalid(field, 'names an asset twice')
     return Promise.all(named.map(async (name) => {
-      const found = findAsset(services, name, field)
+      const found = findOpenAsset(services, name, field)
       const wallet = await nameField(() => findWallet(services.database, caller, name), field)
       if (wallet.status !== 'active') {
         throw new ApiError('WALLET_INACTIVE', `${field}: the ${name} wallet is inactive and takes no new addresses`, { field })
@@ -70,7 +70,7 @@ export async function offersOf(services: Services, caller: Caller, body: Invoice
   let problem: ApiError | null = null
   const possible = wallets.flatMap(({ asset }) => {
     try {
-      return [offered(services, findAsset(services, asset, 'assets'), asked, 'assets')]
+      return [offered(services, findOpenAsset(services, asset, 'assets'), asked, 'assets')]
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
       problem ??= error

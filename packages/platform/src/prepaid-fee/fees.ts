@@ -24,15 +24,18 @@ export const utcDay = (services: Services): string => new Date(services.environm
 /**
  * Values an amount at the price of now and names its fee. From memory: it waits for nothing.
  * @param tierName the workspace's tier
- * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that nobody knows, or is older than 5 minutes
+ * @throws ApiError `PRICE_UNAVAILABLE` where the fee depends on a price that no source has, or that is older than 5 minutes, and the
+ *   operator has set no fee for that case
  */
 export function quotePlatformFee(services: Services, tierName: string | null, asset: Asset, amount: bigint): FeeQuote {
   const tier = tierNamed(services.settings.prepaidTiers, tierName)
   const price = services.prices.price(coinOf(asset))
   if (!price || price.stale) {
     if (tier.basisPoints === 0n) return { amountUsd: null, fee: tier.least, least: tier.least }
-    const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source knows one'
-    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee cannot be told`
+    const fixed = services.settings.prices?.feesWithoutPrice[coinOf(asset)]
+    if (fixed !== undefined) return { amountUsd: null, fee: fixed > tier.least ? fixed : tier.least, least: tier.least }
+    const why = price ? `the last one is of ${new Date(price.at).toISOString()}` : 'no source has one'
+    const missing = `there is no current USD price of ${asset.asset_name} (${why}), so that its platform fee is unknown`
     throw new ApiError('PRICE_UNAVAILABLE', `asset: ${missing}; nothing was created, try again`, { field: 'asset' })
   }
   const amountUsd = usdValue(amount, asset.decimals, price.price)

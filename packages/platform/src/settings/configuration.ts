@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { ChainError, parseAmount, type Registry } from '@custody/chains/basics'
+import { ChainError, parseAmount, type Checkpoint, type Registry } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'
@@ -15,15 +15,21 @@ const endpoint = z.object({
   url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL'),
   username: text.optional(), password: text.optional(), headers: z.record(z.string(), text).optional(),
   fee_floors: z.strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() }).optional(),
+  checkpoint: z.strictObject({
+    height: z.int({ error: 'must be the height of a block' }).min(1, 'must be the height of a block'),
+    hash: z.string({ error: 'must be a block hash of 64 hexadecimal digits' })
+      .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits').transform((hash) => hash.toLowerCase()),
+  }, { error: 'must name height and hash of a block' }).optional(),
 })
 
 /**
  * Where a network's RPC endpoint is. `fee_floors` (Bitcoin and its siblings): least fee rates by level in satoshi per vbyte, which
- * also count where the node has no estimate.
+ * also count where the node has no estimate. `checkpoint` (the same networks): a block that the node must have.
  */
 export interface Endpoint {
   url: string; username?: string; password?: string; headers?: Record<string, string>
   fee_floors?: { low?: string; medium?: string; high?: string }
+  checkpoint?: Checkpoint
 }
 
 const decimal = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
@@ -65,8 +71,14 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
       }
     }
   }
-  for (const [code, { fee_floors: floors }] of Object.entries(networks)) {
+  for (const [code, { fee_floors: floors, checkpoint }] of Object.entries(networks)) {
     const network = registry.network(code)
+    if (checkpoint !== undefined && network && !network.utxo) {
+      context.addIssue({
+        code: 'custom', message: 'is for Bitcoin and its siblings: other networks are told apart by their chain id or first block',
+        path: ['networks', code, 'checkpoint'],
+      })
+    }
     const tell = (message: string, ...path: string[]) => {
       context.addIssue({ code: 'custom', message, path: ['networks', code, 'fee_floors', ...path] })
     }

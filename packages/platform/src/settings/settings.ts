@@ -45,6 +45,8 @@ export interface Settings {
   logLevel: (typeof LOG_LEVELS)[number]
   /** When deposit addresses are swept, by scope; the operator's commands go before. */
   sweep: SweepRules
+  /** Deprecated assets of which wallets and addresses are made nevertheless. */
+  allowDeprecated: ReadonlySet<string>
   aml: AmlSettings
   prices: PriceSettings
   /** What everybody may read of published reserves: nothing, the statements, or the addresses too. */
@@ -82,8 +84,12 @@ export interface PriceSettings {
   exchanges: string[]
   /** Null: the network's own pace. */
   everyMs: number | null
+  /** Platform fee of a transfer by coin, in millionths of a USD, while the coin has no current price. Other coins are refused then. */
+  feesWithoutPrice: Readonly<Record<string, bigint>>
 }
 
+/** Of platform fees. */
+const USD_DECIMALS = 6
 const TRUSTED_PROXIES_MAX = 16
 const SECRETS_KEY_BYTES = 32
 const LOOPBACK = ['127.0.0.0/8', '::1/128']
@@ -159,6 +165,7 @@ const variables = z.object({
   CUSTODY_SWEEP_COST_MULTIPLE: readBy((text) => parseAmount(text, MULTIPLE_DECIMALS)).optional(),
   CUSTODY_LOG_LEVEL: oneOf(...LOG_LEVELS).default('info'),
   CUSTODY_PREPAID_TIERS: readBy(readTiers).prefault(DEFAULT_TIERS),
+  CUSTODY_ALLOW_DEPRECATED: list.prefault(''),
   CUSTODY_OFAC_FILE: z.string().optional(),
   CUSTODY_AML_CHAINALYSIS_URL: httpUrl.optional(),
   CUSTODY_AML_ELLIPTIC_URL: httpUrl.optional(),
@@ -171,6 +178,7 @@ const variables = z.object({
   CUSTODY_COINGECKO_IDS: pairs('COIN=id', /^([^\s=]+)\s*=\s*([a-z0-9][a-z0-9._-]*)$/).prefault(''),
   CUSTODY_PRICE_EXCHANGES: list.transform((names) => [...new Set(names)]).prefault('kraken'),
   CUSTODY_PRICE_REFRESH_S: integer(1, 50).optional(),
+  CUSTODY_FEES_WITHOUT_PRICE: pairs('COIN=USD', /^([^\s=]+)\s*=\s*(\d{1,9}(?:\.\d{1,6})?)$/).prefault(''),
   CUSTODY_WEBHOOK_ALLOW: cidrs.optional(),
   CUSTODY_METRICS_ALLOW: cidrs.optional(),
   CUSTODY_RESERVES_PUBLIC: oneOf(...RESERVES_PUBLIC).default('totals'),
@@ -184,10 +192,17 @@ const variables = z.object({
   if (set.CUSTODY_COINGECKO_PLAN === 'pro' && set.CUSTODY_COINGECKO_KEY === undefined) {
     wrong('CUSTODY_COINGECKO_PLAN', 'needs CUSTODY_COINGECKO_KEY', QUOTED)
   }
-  const { coins } = loadRegistry(set.CUSTODY_NETWORK)
+  const { coins, asset } = loadRegistry(set.CUSTODY_NETWORK)
+  for (const ticker of set.CUSTODY_ALLOW_DEPRECATED) {
+    const allowed = asset(ticker)
+    if (!allowed) wrong('CUSTODY_ALLOW_DEPRECATED', `there is no asset ${ticker}`)
+    else if (allowed.status === 'retired') wrong('CUSTODY_ALLOW_DEPRECATED', `${ticker} is retired: ${allowed.status_reason}`)
+  }
   const known = Object.values(coins).map(({ ticker }) => ticker)
   const unknown = Object.keys(set.CUSTODY_COINGECKO_IDS).find((coin) => !known.includes(coin))
   if (unknown !== undefined) wrong('CUSTODY_COINGECKO_IDS', `there is no coin ${unknown}: one of ${known.join(', ')}`)
+  const unpriced = Object.keys(set.CUSTODY_FEES_WITHOUT_PRICE).find((coin) => !known.includes(coin))
+  if (unpriced !== undefined) wrong('CUSTODY_FEES_WITHOUT_PRICE', `there is no coin ${unpriced}: one of ${known.join(', ')}`)
   for (const id of set.CUSTODY_PRICE_EXCHANGES) {
     if (!isExchange(id)) wrong('CUSTODY_PRICE_EXCHANGES', `ccxt knows no exchange "${id}"`)
     else if (set.CUSTODY_NETWORK === 'local' && id !== 'kraken') {
@@ -252,6 +267,7 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
     role: set.CUSTODY_ROLE,
     localChains: set.CUSTODY_LOCAL_CHAINS ?? null,
     reservesPublic: set.CUSTODY_RESERVES_PUBLIC,
+    allowDeprecated: new Set(set.CUSTODY_ALLOW_DEPRECATED),
     webhookAllow: set.CUSTODY_WEBHOOK_ALLOW ?? (network === 'local' ? LOOPBACK : []),
     metricsAllow: set.CUSTODY_METRICS_ALLOW ?? LOOPBACK,
     aml: {
@@ -270,6 +286,9 @@ export function readSettings(env: NodeJS.ProcessEnv = process.env): Settings {
       coinGeckoIds: set.CUSTODY_COINGECKO_IDS,
       exchanges: set.CUSTODY_PRICE_EXCHANGES,
       everyMs: set.CUSTODY_PRICE_REFRESH_S === undefined ? null : set.CUSTODY_PRICE_REFRESH_S * 1000,
+      feesWithoutPrice: Object.fromEntries(
+        Object.entries(set.CUSTODY_FEES_WITHOUT_PRICE).map(([coin, text]) => [coin, parseAmount(text, USD_DECIMALS)])
+      ),
     },
   }
 }

@@ -1,7 +1,7 @@
 import { CHANGE_INDEX, OMNIBUS_INDEX, traitsOf, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { deriveAddress, tankOwner } from '../addresses/derive.ts'
-import { findAsset } from '../assets/find-asset.ts'
+import { findOpenAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
 import { RAISED, raised } from '../database/raised.ts'
 import type { Services } from '../engine/services.ts'
@@ -18,11 +18,11 @@ const definition = (id: string, path: string) => endpoint({
   id, tag: 'Wallets',
   description: 'Makes the one wallet of an asset in the sub-account, with its omnibus address. What came in for it before is credited '
     + 'now. At most one for each asset.',
-  errors: ['UNSUPPORTED_ASSET', 'WALLET_EXISTS', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE'],
+  errors: ['UNSUPPORTED_ASSET', 'ASSET_CLOSED', 'WALLET_EXISTS', 'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path, summary: 'Create a wallet', access: 'write',
   body: z.strictObject({ asset: assetName }), response: walletShape,
   async handler({ services, caller, body }) {
-    const { asset, network } = findAsset(services, body.asset)
+    const { asset, network } = findOpenAsset(services, body.asset)
     await services.addresses.startScan(network)
     const planned = await plan(services, caller, asset, network)
     try {

@@ -1,6 +1,6 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
-import { findAsset } from '../assets/find-asset.ts'
+import { closureOf, findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import { assetName } from '../http/schemas.ts'
@@ -15,7 +15,12 @@ export const listWallets = endpoint({
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/wallets', summary: 'List wallets of an asset', access: 'read',
   query: z.strictObject({ asset: assetName }),
-  response: z.array(walletShape.extend({ balance: z.number(), omnibus_balance: z.number() }).meta({ id: 'WalletBalance' })),
+  response: z.array(walletShape.extend({
+    balance: z.number(), omnibus_balance: z.number(),
+    closed: z.object({ status: z.enum(['deprecated', 'retired']), since: z.string(), reason: z.string() }).nullable().meta({
+      description: 'Why no new address of the wallet is made; null: new addresses are made. The balance can be sent in both cases',
+    }),
+  }).meta({ id: 'WalletBalance' })),
   async handler({ services, caller, query }) {
     const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & { available: string; held: string }>(
@@ -38,9 +43,10 @@ export const listWallets = endpoint({
     const address = await services.addresses.omnibus(network, caller)
     const kept = await services.networks.get(network.code).kept(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
+    const closed = closureOf(services, asset)
     const body = rows.map((row) => ({
       ...presentWallet(row, network, omnibus),
-      balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held),
+      balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held), closed,
     }))
     return { body }
   },

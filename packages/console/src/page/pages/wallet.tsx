@@ -163,14 +163,17 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
         ) : (
           <>
             <code>{asset}</code> · <Status of={mine.status} />
+            {name?.issuer ? ` · ${name.bridged ? 'bridged by' : 'issued by'} ${name.issuer}` : ''}
           </>
         )
       }
       actions={
         <>
-          <Button icon="plus" onClick={() => setMaking(true)}>
-            New address
-          </Button>
+          {mine?.closed ? null : (
+            <Button icon="plus" onClick={() => setMaking(true)}>
+              New address
+            </Button>
+          )}
           <LinkButton href={pageAt(`/send?asset=${encodeURIComponent(asset)}`)} kind="primary" icon="send">
             Send
           </LinkButton>
@@ -178,6 +181,14 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
       }
     >
       <ProblemNote problem={wallet.problem} retry={wallet.reload} />
+      {mine?.closed ? (
+        <Note tone="warn">
+          <p>
+            {asset} is {mine.closed.status} since {mine.closed.since}: {mine.closed.reason}. No new address is made. Do not ask for
+            payments to the addresses below. What is held can still be sent.
+          </p>
+        </Note>
+      ) : null}
       {mine === undefined ? (
         wallet.problem === null ? (
           <Skeleton lines={3} />
@@ -250,7 +261,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             <Empty
               icon="wallets"
               title={wanted === '' ? 'No addresses yet' : `Nothing fits “${find}”`}
-              action={wanted === '' ? <Button onClick={() => setMaking(true)}>New address</Button> : undefined}
+              action={wanted === '' && !mine?.closed ? <Button onClick={() => setMaking(true)}>New address</Button> : undefined}
             />
           }
         />

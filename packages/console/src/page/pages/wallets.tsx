@@ -33,9 +33,9 @@ function CreateWallet({ held, onClose }: { held: ReadonlySet<string>; onClose():
             label="Asset"
             value={asset}
             onValue={setAsset}
-            options={free.map(({ asset_name, name, network, ticker }) => [
+            options={free.map(({ asset_name, name, network, ticker, bridged }) => [
               asset_name,
-              `${name} (${ticker})${network === ticker ? '' : ` on ${network}`}`,
+              `${name} (${ticker})${network === ticker ? '' : ` on ${network}`}${bridged ? ', bridged' : ''}`,
             ])}
           />
           <p class="muted">It gets its first address at once, derived from the key that the three signer nodes certify.</p>

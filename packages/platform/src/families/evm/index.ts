@@ -1,7 +1,6 @@
 import { EvmClient, type Asset, type Network } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
-import { toOwnContract } from '../own-contract.ts'
 import type { Evm } from './context.ts'
 import { estimate, expectedPrice, quote } from './estimate.ts'
 import { prepare } from './prepare.ts'
@@ -35,7 +34,7 @@ export function evmChain(context: ChainContext, network: Network, client: EvmCli
     ratesReadAt: feeRates.readAt,
     estimate: (question) => estimate(evm, question),
     quote: (question) => quote(evm, question),
-    unfit: toOwnContract,
+    unfit: () => null,
     refusal: async () => null,
     kept: async () => 0n,
     feeOfOtherWallet: () => 0n,

@@ -1,7 +1,6 @@
 import { TronClient, type Asset, type Network } from '@custody/chains'
 import { fail, type Chain, type ChainContext, type Connect, type Fuelled, type Payment, type Refusal } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
-import { toOwnContract } from '../own-contract.ts'
 import type { Tron } from './context.ts'
 import { isCarriedFree, nativeCost } from './cost.ts'
 import { estimate, quote } from './estimate.ts'
@@ -44,7 +43,7 @@ export function tronChain(context: ChainContext, network: Network, client: TronC
     ratesReadAt: parameters.readAt,
     estimate: (question) => estimate(tron, question),
     quote: (question) => quote(tron, question),
-    unfit: toOwnContract,
+    unfit: () => null,
     refusal: (payment) => refusal(tron, payment),
     kept: async () => 0n,
     feeOfOtherWallet: () => 0n,
