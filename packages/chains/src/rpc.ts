@@ -6,11 +6,12 @@ export type FeeFloors = Partial<Record<keyof LevelRates, string>>
 /**
  * Where an RPC endpoint is and how to authenticate to it. `fee_floors` (Bitcoin and its siblings): least rates of each level, which
  * also count where the node has no estimate; in place of the registry's. `checkpoint` (the same networks): a block that the node must
- * have, besides the registry's.
+ * have, besides the registry's. `requests_per_day`: what the endpoint's plan allows.
  */
 export interface RpcEndpoint {
   url: string; username?: string; password?: string; headers?: Record<string, string>; fee_floors?: FeeFloors
   checkpoint?: Checkpoint
+  requests_per_day?: number
 }
 
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

@@ -41,6 +41,8 @@ export interface Network {
   fee_rate_unit: string
   /** Blocks on top of and including the first that make a transaction final; null: the chain's own finality. */
   confirmations: number | null
+  /** The usual time between two blocks, milliseconds; absent where blocks come on command. */
+  block_ms?: number
   /** EVM only. */
   chain_id?: number
   /** EVM roll-ups: the contract that names the fee of publishing a transaction on the chain below. */

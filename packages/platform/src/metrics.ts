@@ -15,6 +15,7 @@ export interface Metrics {
   signatures: Counter<'outcome'>
   signingSeconds: Histogram<'outcome'>
   rpcRequests: Counter<'network' | 'outcome'>
+  rpcRequestsAllowed: Gauge<'network'>
   rpcSeconds: Histogram<'network'>
   deliveries: Counter<'outcome'>
   ordersUnknown: Counter<'exchange'>
@@ -96,6 +97,7 @@ export function createMetrics(): Metrics {
     signingSeconds: histogram(
       'custody_sign_order_seconds', 'From an order to the signer nodes to its last answer, all pairs that were asked', SECONDS, 'outcome'),
     rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'outcome'),
+    rpcRequestsAllowed: gauge('custody_rpc_requests_per_day', 'Questions a day that an endpoint allows, as it was configured', 'network'),
     rpcSeconds: histogram('custody_rpc_seconds', 'Time to the head of a chain endpoint’s answer', SECONDS, 'network'),
     deliveries: counter('custody_webhook_deliveries_total', 'Tries to deliver an event; given_up: the last one of a delivery', 'outcome'),
     ordersUnknown: counter('custody_orders_unknown_total', 'Orders whose fate could not be learned for two minutes', 'exchange'),

@@ -169,6 +169,8 @@ test('the configuration of real networks is checked to the field, and a key in i
     [floors('ETH', '{"low":5}'), /networks\.ETH\.fee_floors: is for Bitcoin and its siblings/],
     [checkpoint('BTC', '{"height":0,"hash":""}'), /networks\.BTC\.checkpoint\.height: must be the height of a block$/],
     [checkpoint('BTC', '{"height":965000,"hash":"0xab"}'), /networks\.BTC\.checkpoint\.hash: must be a block hash of 64 hexadecimal digits$/],
+    ['{"networks":{"ETH":{"url":"http://x","requests_per_day":100}}}', /networks\.ETH\.requests_per_day: must be a whole number of requests, 5000 or more$/],
+    ['{"networks":{"ETH":{"url":"http://x","requests_per_day":"many"}}}', /networks\.ETH\.requests_per_day: must be a whole number/],
     [checkpoint('BTC', '{"height":965000}'), /networks\.BTC\.checkpoint\.hash: must be a block hash/],
     [checkpoint('BTC', '7'), /networks\.BTC\.checkpoint: must name height and hash of a block$/],
     [checkpoint('ETH', `{"height":1,"hash":"${'ab'.repeat(32)}"}`), /networks\.ETH\.checkpoint: is for Bitcoin and its siblings/],

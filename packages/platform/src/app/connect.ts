@@ -1,6 +1,7 @@
 import type { FamilyName, Fetch, Network, RpcEndpoint } from '@custody/chains'
 import { inSpan } from '@custody/tracing'
 import type { Chain, ChainContext, Connect } from '../engine/chain.ts'
+import { Pace } from '../engine/pace.ts'
 import type { Metrics } from '../metrics.ts'
 import * as list from './families.ts'
 
@@ -13,13 +14,18 @@ export function connectAll(
   return context.registry.networks.flatMap((network) => {
     const endpoint = endpoints[network.code]
     const connect = families[network.family]
-    return endpoint && connect ? [connect(context, network, endpoint, metrics ? watched(fetch, metrics, network) : fetch)] : []
+    if (!endpoint || !connect) return []
+    if (!metrics) return [connect(context, network, endpoint, fetch)]
+    const pace = new Pace({ blockMs: network.block_ms, perDay: endpoint.requests_per_day, environment: context.environment })
+    if (pace.perDay !== null) metrics.rpcRequestsAllowed.labels(network.code).set(pace.perDay)
+    return [Object.assign(connect(context, network, endpoint, watched(fetch, metrics, network, pace)), { pace })]
   })
 }
 
 /** A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses is an answer. */
-function watched(fetch: Fetch, metrics: Metrics, { code }: Network): Fetch {
+function watched(fetch: Fetch, metrics: Metrics, { code }: Network, pace: Pace): Fetch {
   return async (url, init) => {
+    pace.asked()
     const ended = metrics.rpcSeconds.labels(code).startTimer()
     try {
       const answer = await inSpan('chain', { network: code }, () => fetch(url, init))

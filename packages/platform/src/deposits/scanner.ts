@@ -71,6 +71,12 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
   let scan: Scan | null = null
   /** The tip at which a pass found nothing left to do, and when. */
   let done: { tip: ChainTip; at: number } | null = null
+  /** When the head was looked at and nothing was left to do, and for how long it is left alone then. */
+  let rest = { since: 0, forMs: 0 }
+  const restFrom = (now: number) => {
+    // The loop comes by each `pollMs`, and a little early.
+    rest = { since: now, forMs: (chain.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2 }
+  }
   /** When this process last knew the chain up to its tip. */
   let knownAt: Date | null = null
   /** The height that the endpoint tells of and does not show, and since when. */
@@ -92,10 +98,12 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
         probed = true
       }
       const now = services.environment.now()
+      if (now >= rest.since && now - rest.since < rest.forMs) return false
       const tip = await chain.client.tip()
       if (done !== null && Math.abs(now - done.at) < FULL_PASS_MS && isSame(done.tip, tip)) {
         knownAt = new Date(now)
         services.metrics.scannedAt.labels(network.code).set(now / 1000)
+        restFrom(now)
         return false
       }
       done = null
@@ -114,6 +122,7 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
           knownAt = new Date(now)
           services.metrics.scannedAt.labels(network.code).set(services.environment.now() / 1000)
           done = { tip, at: now }
+          restFrom(now)
         }
         return more
       } catch (error) {

@@ -4,6 +4,7 @@ import type {
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
+import type { Pace } from './pace.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
 
@@ -227,6 +228,8 @@ export interface Stakes {
 export interface Chain {
   readonly network: Network
   readonly client: ChainClient
+  /** How often its head is looked at; absent: as often as the platform looks. */
+  pace?: Pace
   /** What the chain calls a tag, where deposits are told apart by one. */
   readonly tagName?: string
   /** Current rates in the chain's integer, as a caller may choose one. An asset may have a price of its own (Tron). */

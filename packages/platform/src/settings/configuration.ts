@@ -11,6 +11,10 @@ const LEVELS = ['low', 'medium', 'high'] as const
 const FLOOR_DECIMALS = 3
 const rate = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 
+/** Less does not even carry a look at the head each minute, and what transfers ask. */
+const REQUESTS_LEAST = 5000
+const REQUESTS = `must be a whole number of requests, ${REQUESTS_LEAST} or more`
+
 const endpoint = z.object({
   url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL'),
   username: text.optional(), password: text.optional(), headers: z.record(z.string(), text).optional(),
@@ -20,16 +24,19 @@ const endpoint = z.object({
     hash: z.string({ error: 'must be a block hash of 64 hexadecimal digits' })
       .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits').transform((hash) => hash.toLowerCase()),
   }, { error: 'must name height and hash of a block' }).optional(),
+  requests_per_day: z.int({ error: REQUESTS }).min(REQUESTS_LEAST, REQUESTS).optional(),
 })
 
 /**
  * Where a network's RPC endpoint is. `fee_floors` (Bitcoin and its siblings): least fee rates by level in satoshi per vbyte, which
  * also count where the node has no estimate. `checkpoint` (the same networks): a block that the node must have.
+ * `requests_per_day`: what the endpoint's plan allows.
  */
 export interface Endpoint {
   url: string; username?: string; password?: string; headers?: Record<string, string>
   fee_floors?: { low?: string; medium?: string; high?: string }
   checkpoint?: Checkpoint
+  requests_per_day?: number
 }
 
 const decimal = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
