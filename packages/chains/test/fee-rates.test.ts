@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
   CardanoClient, EvmClient, NoFeeEstimate, RpcUnavailable, SolanaClient, StellarClient, TronClient, UtxoClient, XrpClient,
-  type Fetch, type FeeFloors, type Network,
+  type Fetch, type FeeFloors, type Network, solana,
 } from '../src/index.ts'
 import { local, mainnet } from './support.ts'
 
@@ -163,9 +163,12 @@ test('XLM: without payments the least fee holds, levels rise, and an answer with
   await assert.rejects(asked('{}'), /XLM: getFeeStats answered without inclusionFee\.p50/)
 })
 
-test('SOL: without samples the least price of each level holds, and an answer without them names the field', async () => {
+test('SOL: without samples each level pays its least lamports, and an answer without them names the field', async () => {
   const asked = (list: string) => new SolanaClient(net('SOL'), [], ENDPOINT, node(() => ({ getRecentPrioritizationFees: () => list }))).unitPrices()
-  assert.deepEqual(await asked('[]'), { low: 0n, medium: 1000n, high: 10_000n })
+  const prices = await asked('[]')
+  const units = solana.unitsOf(false)
+  assert.deepEqual(
+    (['low', 'medium', 'high'] as const).map((level) => solana.feeOf(units, solana.unitPriceOf(prices, level, units))), [5000n, 6000n, 15_000n])
   await assert.rejects(asked('null'), /SOL: getRecentPrioritizationFees answered no list/)
   await assert.rejects(asked('[{"slot":1}]'), /SOL: getRecentPrioritizationFees answered without prioritizationFee/)
 })

@@ -1,5 +1,6 @@
 import { bytesToHex } from '@noble/hashes/utils.js'
 import { base58 } from '@scure/base'
+import type { LevelRates } from '../rpc.ts'
 import type { Asset, Network, UnsignedTransaction } from '../types.ts'
 import { encode } from './message.ts'
 
@@ -24,6 +25,18 @@ export const unitsOf = (token: boolean): number => (token ? TOKEN_UNITS : TRANSF
 export const feeOf = (
   units: number, unitPrice: bigint, signatures = 1
 ): bigint => BigInt(signatures) * SIGNATURE_FEE + (BigInt(units) * unitPrice + MICRO - 1n) / MICRO
+
+/**
+ * Lamports that each level pays beside the fee of signatures at least, whatever recent blocks asked for. A price of compute units alone
+ * says little: a transfer of SOL takes 450 units, so that a usual price comes to one lamport.
+ */
+const LEAST_PRIORITY: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
+
+/** Millionths of a lamport per compute unit that a level pays for so many units, with what it pays at least. */
+export function unitPriceOf(prices: LevelRates, level: keyof LevelRates, units: number): bigint {
+  const least = (LEAST_PRIORITY[level] * MICRO) / BigInt(units)
+  return prices[level] > least ? prices[level] : least
+}
 
 /** The unit price at which the whole fee is no more than `fee` lamports. */
 export const unitPriceFor = (fee: bigint, units: number): bigint => (

@@ -8,9 +8,8 @@ import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 import { finalized, findMessage } from './history.ts'
+import { Lives } from './life.ts'
 
-/** Millionths of a lamport per compute unit, where the chain asks for less. */
-const LEAST_PRICES: LevelRates = { low: 0n, medium: 1000n, high: 10_000n }
 /** Higher samples are outliers: a higher price brings no transaction in sooner. */
 const PRICE_MAX = 5_000_000n
 const RENT_FRESH_MS = 600_000
@@ -47,6 +46,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
   readonly #now: () => number
+  readonly #lives: Lives
   /** Finalized blocks never change; those asked for next are on their way. */
   readonly #ahead = new Map<number, Promise<ChainBlock | null>>()
   #tip = 0
@@ -57,6 +57,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch, exactNumbers)
     this.#now = now
+    this.#lives = new Lives(now)
   }
 
   async probe(): Promise<void> {
@@ -228,6 +229,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
+    this.#lives.sent(raw)
     try {
       await this.#call<string>('sendTransaction', [
         Buffer.from(raw, 'hex').toString('base64'), { encoding: 'base64', preflightCommitment: 'confirmed', maxRetries: 5 }
@@ -244,7 +246,13 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const { value } = await this.#call<Context<{ blockhash: string; lastValidBlockHeight: number }>>('getLatestBlockhash', [
       { commitment: 'confirmed' }
     ])
+    this.#lives.began(value.blockhash, value.lastValidBlockHeight)
     return { blockhash: value.blockhash, validUntil: value.lastValidBlockHeight }
+  }
+
+  /** Whether a transaction that is not signed yet would hardly be sent in time: too few blocks are left of its life. */
+  async isStale(validUntil: number): Promise<boolean> {
+    return (await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded
   }
 
   /**
@@ -309,12 +317,11 @@ export class SolanaClient implements ChainClient, ResignedClient {
     if (!Array.isArray(recent)) throw new RpcUnavailable(`${code}: ${method} answered no list`)
     const prices = recent.map((each) => priceOf(code, method, 'prioritizationFee', (each as typeof each | null)?.prioritizationFee))
       .sort((a, b) => (a < b ? -1 : a > b ? 1 : 0))
-    const at = (level: keyof LevelRates, share: number): bigint => {
+    const at = (share: number): bigint => {
       const price = prices[Math.min(prices.length - 1, Math.floor(prices.length * share))] ?? 0n
-      const floored = price > LEAST_PRICES[level] ? price : LEAST_PRICES[level]
-      return floored < PRICE_MAX ? floored : PRICE_MAX
+      return price < PRICE_MAX ? price : PRICE_MAX
     }
-    return { low: at('low', 0.5), medium: at('medium', 0.75), high: at('high', 0.95) }
+    return { low: at(0.5), medium: at(0.75), high: at(0.95) }
   }
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { ACCOUNT_RENT, buildTransfer, feeOf, TOKEN_ACCOUNT_RENT, unitsOf } from '../solana/build.ts'
+import { ACCOUNT_RENT, buildTransfer, feeOf, TOKEN_ACCOUNT_RENT, unitPriceOf, unitsOf } from '../solana/build.ts'
 import { SolanaClient } from '../solana/rpc.ts'
 import { planRound, type Holder } from './fuelled.ts'
 import { digits, holder, sweeper } from './shape.ts'
@@ -22,7 +22,7 @@ export const solana = sweeper(shape, {
       }
       return Object.keys(balances).length === 0 ? null : { ...place, balances }
     })
-    const unitPrice = (await client.unitPrices()).high.toString()
+    const unitPrice = unitPriceOf(await client.unitPrices(), 'high', unitsOf(true)).toString()
     return { accounts, unitPrice, blockhash: (await client.lifetime()).blockhash }
   },
   plan({ registry, network, publicKeyAt, found, to }) {

@@ -7,7 +7,7 @@ export function feeRateInteger(network: Network, text: string): bigint {
 }
 
 /** The rate of the level that a caller chose, or of the usual one. `level` as a row keeps it. */
-export function levelRate(rates: LevelRates, level: string | null): bigint {
+function levelRate(rates: LevelRates, level: string | null): bigint {
   return rates[(level as FeeLevel | null) ?? DEFAULT_LEVEL]
 }
 

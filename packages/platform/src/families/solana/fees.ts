@@ -1,7 +1,9 @@
 import { solana, type Asset, type LevelRates, type Network, type SolanaClient } from '@custody/chains'
-import type { ChainContext, Estimate, Question, Quote, QuoteQuestion } from '../../engine/chain.ts'
+import {
+  DEFAULT_LEVEL, type ChainContext, type Estimate, type FeeLevel, type Question, type Quote, type QuoteQuestion,
+} from '../../engine/chain.ts'
 import type { Cached } from '../cached.ts'
-import { feeRateInteger, levelRate } from '../../engine/fee-rate.ts'
+import { feeRateInteger } from '../../engine/fee-rate.ts'
 
 /** One network's chain, as the parts of this folder share it. */
 export interface Solana {
@@ -15,9 +17,10 @@ export interface Solana {
 
 /** Lamports of the smallest transfer, which is what a caller's fee rate names. */
 export async function rates({ prices }: Solana): Promise<LevelRates> {
-  const { low, medium, high } = await prices()
-  const fee = (price: bigint) => solana.feeOf(solana.unitsOf(false), price)
-  return { low: fee(low), medium: fee(medium), high: fee(high) }
+  const now = await prices()
+  const units = solana.unitsOf(false)
+  const fee = (level: FeeLevel) => solana.feeOf(units, solana.unitPriceOf(now, level, units))
+  return { low: fee('low'), medium: fee('medium'), high: fee('high') }
 }
 
 /** Lamports of one transfer, without rent: at most the caller's, else by the level's price of compute units. */
@@ -26,7 +29,7 @@ export async function feeOf(
 ): Promise<{ fee: bigint; unitPrice: bigint }> {
   const units = solana.unitsOf(asset.type === 'token')
   const unitPrice = feeRate === null
-    ? levelRate(await prices(), level)
+    ? solana.unitPriceOf(await prices(), (level as FeeLevel | null) ?? DEFAULT_LEVEL, units)
     : solana.unitPriceFor(feeRateInteger(network, feeRate), units)
   return { fee: solana.feeOf(units, unitPrice, signatures), unitPrice }
 }

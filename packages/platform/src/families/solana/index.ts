@@ -6,9 +6,6 @@ import { estimate, feeOfOtherWallet, quote, rates, type Solana } from './fees.ts
 import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
 
-/** Blocks of a blockhash's 150 that signing and sending must have left. */
-const BLOCKS_LEAST = 50
-
 /** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
 export const connectSolana: Connect = (context, network, endpoint, fetch) => {
   const { environment, registry } = context
@@ -39,7 +36,7 @@ export function solanaChain(context: ChainContext, network: Network, client: Sol
     stakes: null,
     isDead: (hash, validUntil) => client.isDead(hash, validUntil),
     findSigned: (account, message, validUntil) => client.findSigned(account, message, validUntil),
-    isStale: async (validUntil) => (await client.lifetime()).validUntil - validUntil > solana.BLOCKS_TO_LIVE - BLOCKS_LEAST,
+    isStale: (validUntil) => client.isStale(validUntil),
     latestEnd: async () => (await client.lifetime()).validUntil,
     balance: (address, asset) => client.balance(address, asset),
   }

@@ -1,0 +1,65 @@
+// How many blocks must be left when signing begins, and what each level pays at least.
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { base58 } from '@scure/base'
+import * as fc from '../../../test/property.ts'
+import { solana } from '../src/index.ts'
+import { Lives } from '../src/solana/life.ts'
+
+const hashAt = (number: number) => base58.encode(Buffer.alloc(32, number % 256).fill(number >> 8, 0, 8))
+const rawWith = (number: number) => `01ff${Buffer.from(base58.decode(hashAt(number))).toString('hex')}00`
+
+/** Blockhashes of a chain whose blocks come every `blockMs`, of which each is sent after `tookMs`. */
+function lives(blockMs: number, tookMs: number, count = 100): Lives {
+  let now = 0
+  const life = new Lives(() => now)
+  for (let at = 0; at < count; at++) {
+    life.began(hashAt(at), Math.floor(now / blockMs) + 150)
+    const began = now
+    now += tookMs
+    life.sent(rawWith(at))
+    // Sending the same bytes again is no signing.
+    now += 3000
+    life.sent(rawWith(at))
+    now = began + Math.max(2000, tookMs + 3000)
+  }
+  return life
+}
+
+test('slots of 400 ms and quick signers keep a third of the life; of 200 ms, or slow ones, more', () => {
+  assert.equal(new Lives(() => 0).blocksNeeded, 50)
+  assert.equal(lives(400, 1000).blocksNeeded, 50)
+  assert.equal(lives(400, 12_000).blocksNeeded, 60)
+  assert.equal(lives(200, 1000).blocksNeeded, 50)
+  assert.equal(lives(200, 8000).blocksNeeded, 80)
+  assert.equal(lives(150, 1000).blocksNeeded, 67)
+})
+
+test('however slow the signers and however fast the blocks: what was just built is signed, and a third is always left', () => {
+  fc.assert(fc.property(fc.integer({ min: 1, max: 5000 }), fc.integer({ min: 0, max: 600_000 }), fc.integer({ min: 1, max: 60 }), (blockMs, tookMs, count) => {
+    const { blocksNeeded } = lives(blockMs, tookMs, count)
+    assert.ok(blocksNeeded >= 50 && blocksNeeded <= 100, String(blocksNeeded))
+  }), { numRuns: 200 })
+})
+
+test('a clock that is set back, and an endpoint that falls back, measure nothing wrong', () => {
+  let now = 1_000_000
+  const life = new Lives(() => now)
+  life.began(hashAt(1), 1000)
+  now -= 900_000
+  life.began(hashAt(2), 1001)
+  now += 30_000
+  life.began(hashAt(3), 500)
+  life.sent(rawWith(1))
+  assert.equal(life.blocksNeeded, 50)
+})
+
+test('a level pays at least its lamports, for a transfer of SOL and of a token alike', () => {
+  const quiet = { low: 0n, medium: 0n, high: 0n }
+  for (const units of [solana.unitsOf(false), solana.unitsOf(true)]) {
+    const fees = (['low', 'medium', 'high'] as const).map((level) => solana.feeOf(units, solana.unitPriceOf(quiet, level, units)))
+    assert.deepEqual(fees.map((fee, at) => fee - [5000n, 6000n, 15_000n][at]!).every((over) => over <= 0n && over >= -1n), true, String(fees))
+    // What the blocks ask for counts where it is more.
+    assert.equal(solana.unitPriceOf({ low: 7n, medium: 20_000_000n, high: 9_000_000_000n }, 'medium', units), 20_000_000n)
+  }
+})
