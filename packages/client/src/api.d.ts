@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 4db191dc1214e9af27012245349f96e6ad5289481670d9816843ca6f27c752f9
-// types ca6b6e0bcedc9636317205b23356f3621f3807d37ff68b14da93746304d7fd03
+// document ed55d8110c9ac2688042419586afd1ef1e6e1c57cc7e1f05a191451eb034cc4d
+// types e5fc9e6e956f5970f6cf359f5a3c30c5a74082296eb588e71be9816a5cdf95c8
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -499,7 +499,7 @@ export interface components {
             activation?: Decimal;
             /**
              * Format: decimal
-             * @description Part of `fee` that a roll-up pays to the chain below
+             * @description Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator
              */
             l1_fee?: Decimal;
         };
