@@ -139,11 +139,32 @@ test('ARB: fuel that is refused for its gas is made again under the same nonce, 
   }, { ask })
 })
 
+test('ARB: the fuel of a sweep that is refused for its gas is made again too: what it replaces left nothing at the address', async () => {
+  let to = ''
+  const ask = endpoint((request) => (to !== '' && estimateOf(request)?.to?.toLowerCase() === to ? '0x5208' : undefined))
+  await staged('ARB', async (stage) => {
+    const address = await stage.openWallet('USDT_ARB').then(() => stage.newAddress('USDT_ARB'))
+    to = address.toLowerCase()
+    await stage.control({ command: 'fund', asset: 'USDT_ARB', address, amount: '20' })
+    await stage.scan()
+    const fuel = async () => (await stage.database.query<{ state: string; last_error: string | null }>(
+      `select state, last_error from transactions where kind = 'FUEL' and destination_id = $1`, [address]))[0]
+    for (let round = 0; !/intrinsic gas too low/.test((await fuel())?.last_error ?? ''); round++) {
+      assert.ok(round < 100 && await stage.turn(), `not refused: ${JSON.stringify(await stage.pending())}`)
+    }
+    to = ''
+    await stage.run()
+    const fuels = of(await made(stage), 'FUEL')
+    assert.deepEqual(
+      fuels.map(({ gas, state, nonce }) => [gas > 50_000, state, nonce]), [[false, 'REPLACED', '0'], [true, 'CONFIRMED', '0']])
+  }, { ask })
+})
+
 test('a withdrawal that is refused for its gas is made again within what lies at its address', async () => {
   let stale = false
   const ask = endpoint((request) => {
     const call = estimateOf(request)
-    return stale && call?.to?.toLowerCase() === TO.toLowerCase() ? '0x9c40' : undefined
+    return stale && call?.to?.toLowerCase() === TO.toLowerCase() ? '0x9858' : undefined
   })
   await staged('ARB', async (stage) => {
     stale = true
@@ -162,7 +183,7 @@ test('a withdrawal that is refused for its gas is made again within what lies at
 
 test('a sweep of native coin that is refused for its gas is made again, and moves no less', async () => {
   let from = ''
-  const ask = endpoint((request) => (from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9c40' : undefined))
+  const ask = endpoint((request) => (from !== '' && estimateOf(request)?.from?.toLowerCase() === from ? '0x9858' : undefined))
   await staged('ARB', async (stage) => {
     const address = await stage.newAddress('ARB')
     from = address.toLowerCase()
