@@ -6,6 +6,7 @@ import { after, before, test } from 'node:test'
 import type { Fetch } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
 import { audit } from '../src/audit/audit.ts'
+import { requeueSweepsLoop } from '../src/deposits/sweeps.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -252,6 +253,41 @@ test('ETH: a fuel whose first payment is estimated at 204,600 gas has that and a
     const rows = await made(stage)
     assert.deepEqual(of(rows, 'FUEL').map(({ gas }) => gas), [265_980])
     assert.deepEqual(of(rows, 'WITHDRAWAL').map(({ gas }) => gas), [21_000])
+  }, { ask })
+})
+
+test('a fuel that was mined and ran out of gas is not made again with the same gas', async () => {
+  let [to, estimate] = ['', '0x5208']
+  const ask = endpoint((request) => {
+    const call = estimateOf(request)
+    return to !== '' && call?.data === undefined && call?.to?.toLowerCase() === to ? estimate : undefined
+  })
+  await staged('ETH', async (stage) => {
+    const address = await stage.openWallet('USDT_ETH').then(() => stage.newAddress('USDT_ETH'))
+    to = address.toLowerCase()
+    // What is paid to the address takes more than 21,000 gas from now on, as after an upgrade: code that never ends.
+    const { anvil } = await (devnet.chains.find(({ code }) => code === 'ETH') as unknown as {
+      chain(): Promise<{ anvil: { call(method: string, ...params: unknown[]): Promise<unknown> } }>
+    }).chain()
+    await anvil.call('anvil_setCode', address, '0x5b600056')
+    await stage.control({ command: 'fund', asset: 'USDT_ETH', address, amount: '20' })
+    await stage.scan()
+    await stage.run()
+    const states = (kind: string) => stage.database.query<{ state: string; failure_reason: string | null }>(
+      `select state, failure_reason from transactions where kind = $1 order by created_at`, [kind])
+    assert.deepEqual((await states('FUEL')).map(({ state }) => state), ['REVERTED'], JSON.stringify(await stage.pending()))
+    assert.match((await states('SWEEP'))[0]?.failure_reason ?? '', /^its fuel failed/)
+    // The endpoint knows the upgrade now: 204,600 gas.
+    await anvil.call('anvil_setCode', address, '0x')
+    estimate = '0x31f38'
+    await stage.control({ command: 'mine', blocks: 1 })
+    await stage.scan()
+    // A failed sweep is queued again after a minute.
+    clock.advance(61_000)
+    await requeueSweepsLoop(stage.services).run(new AbortController().signal)
+    await stage.run()
+    assert.deepEqual((await states('SWEEP')).map(({ state }) => state), ['FAILED', 'CONFIRMED'], JSON.stringify(await states('FUEL')))
+    assert.deepEqual(of(await made(stage), 'FUEL').map(({ gas }) => gas), [21_000, 265_980])
   }, { ask })
 })
 

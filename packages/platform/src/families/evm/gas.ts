@@ -36,6 +36,20 @@ export async function paymentGasOf(evm: Evm, from: string, to: string): Promise<
   }
 }
 
+/**
+ * Fuel of a sweep that was mined and failed. Signer nodes ask no chain: for them it lies at the address, and they refuse the next fuel
+ * as too large unless the sweep may cost as much more.
+ */
+export async function lostFuel(
+  evm: Evm, { workspace_id: workspace, sub_account_id: subAccount, network, source_id: address }: TransactionRow,
+): Promise<bigint> {
+  const lost = await evm.database.one<{ amount: string }>(
+    `select coalesce(sum(amount), 0)::text amount from transactions
+     where workspace_id = $1 and sub_account_id = $2 and lower(destination_id) = lower($3) and destination_id = $3
+       and network = $4 and kind = 'FUEL' and state = 'REVERTED'`, [workspace, subAccount, address, network])
+  return BigInt(lost?.amount ?? '0')
+}
+
 /** Gas limit of a fuel: native coin from the gas tank to an address of the workspace. @throws as {@link gasLimitOf} */
 export async function fuelGasOf(evm: Evm, { workspace_id: workspace, network }: TransactionRow, to: string): Promise<bigint> {
   const tank = await evm.database.one<{ address: string }>(

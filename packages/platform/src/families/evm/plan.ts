@@ -51,14 +51,19 @@ function feeOf(row: TransactionRow, rates: EvmFeeRates, network: Network): evmBu
 
 export const worstOf = ({ gas, fee, l1Fee }: Pick<GasPlan, 'gas' | 'fee' | 'l1Fee'>): bigint => gas * fee.maxFeePerGas + l1Fee
 
-/** What the fuel itself costs. Publishing it on a roll-up costs no more than its transfer, whose bytes are at least as long. */
-export function fuelOf(plan: GasPlan): Priced['fuel'] {
+/**
+ * What the fuel itself costs. Publishing it on a roll-up costs no more than its transfer, whose bytes are at least as long.
+ * @param lost earlier fuel of the same address that never arrived, which signer nodes still count there; wei
+ */
+export function fuelOf(plan: GasPlan, lost = 0n): Priced['fuel'] {
+  const headroom = plan.fee.maxFeePerGas * evmBuild.FUEL_NUMERATOR
+  const lostGas = lost === 0n ? 0n : (lost * evmBuild.FUEL_DENOMINATOR + headroom - 1n) / headroom
   const cost = plan.fuelGas * plan.fuelFee.maxFeePerGas + plan.l1Fee
   return {
     cost,
     plan: {
       ...planFields({ gas: plan.fuelGas, fee: plan.fuelFee, l1Fee: plan.l1Fee, need: cost }),
-      for_gas: plan.gas.toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
+      for_gas: (plan.gas + lostGas).toString(), for_max_fee_per_gas: plan.fee.maxFeePerGas.toString(), for_l1_fee: plan.l1Fee.toString(),
     },
   }
 }

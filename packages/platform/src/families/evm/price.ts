@@ -3,7 +3,7 @@ import { fail, wait, type Fail, type Fuelled, type Priced, type Task, type Wait 
 import type { TransactionRow } from '../../engine/transaction.ts'
 import { wouldRevert } from '../reverts.ts'
 import type { Evm } from './context.ts'
-import { fuelGasOf, paymentGasOf } from './gas.ts'
+import { fuelGasOf, lostFuel, paymentGasOf } from './gas.ts'
 import { l1FeeOf } from './l1-fee.ts'
 import { fuelOf, planFields, planGas, planOf, worstOf, type GasPlan } from './plan.ts'
 
@@ -22,7 +22,8 @@ export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): P
   const own = task.sweeps && asset.type === 'native'
   return {
     kind: 'priced', need: plan.need, worst: own ? plan.need : worstOf(plan), own,
-    plan: { ...planFields(plan), ...(own ? { own: '1' } : {}) }, fuel: fuelOf(plan),
+    plan: { ...planFields(plan), ...(own ? { own: '1' } : {}) },
+    fuel: fuelOf(plan, task.sweeps && !own ? await lostFuel(evm, row) : 0n),
   }
 }
 
