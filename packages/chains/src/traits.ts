@@ -54,6 +54,8 @@ export interface Traits {
    * @param rate in `fee_rate_unit`, times `scale`
    */
   feeMostAt: ((network: Network, decoded: DecodedTransaction, rate: bigint, scale: bigint) => bigint) | null
+  /** The most gas that one transfer may have; absent: the family counts none. */
+  gasMost?(network: Network): bigint
   /** The most that a fee may have beside gas and price, in the smallest native unit. */
   surchargeMost(network: Network): bigint
 }

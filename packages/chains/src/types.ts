@@ -47,6 +47,8 @@ export interface Network {
   chain_id?: number
   /** EVM roll-ups: the contract that names the fee of publishing a transaction on the chain below. */
   l1_fee_oracle?: string
+  /** EVM: the most gas of one transfer, where publishing on the chain below is part of it; absent: a million. */
+  gas_most?: number
   /** EVM: the network takes only transactions with a gas price (type 0), whatever its nodes answer. */
   legacy_gas_price?: boolean
   /** UTXO only. */

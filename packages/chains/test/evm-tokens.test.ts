@@ -8,6 +8,7 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { ethers } from 'ethers'
 import { EvmClient, evm, familyOf, RpcReverted, RpcUnavailable, type Asset, type Network } from '../src/index.ts'
+import { sweeperOf } from '../src/sweep/index.ts'
 import { addressOf, local, privateKeyAt, publicKeyAt, sign } from './support.ts'
 
 const DEVNET = fileURLToPath(new URL('../../devnet/', import.meta.url))
@@ -177,4 +178,34 @@ test('roll-ups name the fee of the chain below, by the size of the transaction',
     assert.ok(await clientOf(code).l1Fee(build(code, `USDT_${code}`), false) > quoted)
   }
   assert.equal(await clientOf('ARB').l1Fee(build('ARB', 'ARB'), true), 0n)
+})
+
+test('ARB: a recovery gathers tokens that need fuel, then the coins, each with the gas that the network asks for', { timeout: 60_000 }, async () => {
+  const network = net('ARB')
+  const placeAt = (subAccount: number, index: number) => {
+    const at = [subAccount, network.chain_index, index]
+    return { path: at, address: addressOf(network, at) }
+  }
+  const to = '0x00000000000000000000000000000000000000C7'
+  const endpoint = { url: `${url}/arb` }
+  const client = clientOf('ARB')
+  await control({ command: 'fund', asset: 'ARB', address: placeAt(0, 0).address, amount: '1' })
+  await control({ command: 'fund', asset: 'USDT_ARB', address: placeAt(1, 1).address, amount: '9' })
+  const sweeper = sweeperOf(network)
+  const ask = { registry: local, network, endpoint, fetch, subAccounts: [0, 1], gap: 2, fromHeight: 0, placeAt, to, tell: () => undefined }
+  let fuels = 0
+  for (let round = 0, more = true; more; round++) {
+    assert.ok(round < 4, 'the rounds do not end')
+    const plan = sweeper.plan({ registry: local, network, publicKeyAt, found: await sweeper.look(ask), to, tag: null })
+    for (const { unsigned, fuel } of plan.transactions) {
+      if (fuel) fuels++
+      const signed = familyOf(network).assemble(network, unsigned, sign(familyOf(network).signing(network, unsigned, publicKeyAt)), publicKeyAt)
+      assert.deepEqual(await client.broadcast(signed.raw), { kind: 'accepted' })
+    }
+    await control({ command: 'mine', network: 'ARB', blocks: 1 })
+    more = plan.more
+  }
+  assert.equal(fuels, 1)
+  assert.equal(await client.balance(to, local.asset('USDT_ARB') as Asset), 9_000_000n)
+  assert.ok(await client.balance(to, local.asset('ARB') as Asset) > 99n * 10n ** 16n)
 })

@@ -16,7 +16,7 @@ const MODES = ['mainnet', 'local'] as const
 const WORDS = {
   network: [
     'code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet',
-    'local', 'l1_fee_oracle', 'legacy_gas_price',
+    'local', 'l1_fee_oracle', 'legacy_gas_price', 'gas_most',
   ],
   mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoints', 'explorer_transaction_url', 'status'],
   utxo: [
@@ -94,6 +94,10 @@ function networkProblems(network: NetworkLine, assets: readonly AssetLine[]): st
   )
   line.check(
     typeof network.fee_cap === 'string' && /^[1-9]\d*$/.test(network.fee_cap), 'fee_cap must be an amount of the smallest unit, in a string'
+  )
+  line.check(
+    network.gas_most === undefined || (network.family === 'evm' && Number.isInteger(network.gas_most) && network.gas_most >= 1_000_000),
+    'gas_most must be an integer of at least 1000000, on an EVM network'
   )
   line.text(network.fee_rate_unit, 'fee_rate_unit')
   const native = assets.filter((asset) => asset.network === network.code && asset.type === 'native').map((asset) => asset.asset_name)

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e3743bd6bba75ab83724b0c17c5a09125960d83a1c8689afd5d657acb2ea3aeb
-// types d982dbc12f3d597c071c6ffcc0829f60eb05f87204bf7428b2d8aa6866ec4579
+// document 1b0d9b2cf88168621ff4649df288d7325f671a870c148c460e662897e4028dc8
+// types 9884f4be9dfe089237111109a7bc8742d6db09749bba6966ffb747e031b877ef
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -512,7 +512,7 @@ export interface components {
             activation?: Decimal;
             /**
              * Format: decimal
-             * @description Part of `fee` that a roll-up pays to the chain below
+             * @description Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator
              */
             l1_fee?: Decimal;
         };

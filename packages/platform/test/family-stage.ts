@@ -86,7 +86,7 @@ export class FamilyStage {
       signers: this.nodes.signers,
       metrics: createMetrics(),
       keys: { get: async (_workspace: string, curve: Curve) => ({ at: keys.at[curve] }) },
-      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0 },
+      settings: { network: 'local', pollMs: 0, prepaidTiers: readTiers('FREE:0:0:0:0'), feeBumpAfterMs: 0, sweep: {} },
       prices: { price: () => null },
       aml: { providers: {}, sanctions: { has: () => false } },
       devnet: devnetControl(devnet.url),
@@ -131,6 +131,16 @@ export class FamilyStage {
   async #ask(endpoint: any, body: Record<string, unknown>, signed: unknown = null, params: unknown = undefined): Promise<Record<string, unknown>> {
     const answer = await endpoint.handler({ services: this.services, caller: this.caller, body, signed, query: undefined, params })
     return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<string, unknown>
+  }
+
+  /** A wallet of another asset of the same network. @returns its address */
+  async openWallet(asset: string): Promise<string> {
+    await this.#ask(createWallet, { asset })
+    return this.newAddress(asset)
+  }
+
+  async newAddress(asset: string): Promise<string> {
+    return (await this.#ask(createAddress, { asset }))['address'] as string
   }
 
   async fund(amount: string): Promise<void> {

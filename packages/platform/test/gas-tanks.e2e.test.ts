@@ -24,30 +24,30 @@ test('60 transfers at once from 20 wallets on one tank, killed in the middle, on
 
 test('a tank that is low or empty is told once; transfers fail with what is missing and their money back; a top-up heals', async () => {
   const user = await platform.user('thin')
-  await fundedWallet(platform, user, 'USDT_ARB', '100')
+  await fundedWallet(platform, user, 'USDT_AVAX', '100')
   const tank = await waitFor('the tank is filled', async () => {
-    const found = await tankOf(user, 'ARB')
+    const found = await tankOf(user, 'AVAX')
     return found.address && found.balance === '10' ? found : null
   })
-  assert.equal((await platform.cli('gas-tank', 'drain', '--workspace', 'thin', '--network', 'ARB', '--to', ETH_TO, '--json')).status, 0)
-  await waitFor('the tank is empty', async () => (await tankOf(user, 'ARB')).status === 'empty')
+  assert.equal((await platform.cli('gas-tank', 'drain', '--workspace', 'thin', '--network', 'AVAX', '--to', ETH_TO, '--json')).status, 0)
+  await waitFor('the tank is empty', async () => (await tankOf(user, 'AVAX')).status === 'empty')
   // A state that lasts for less than the watch's interval is never told of.
   await told('gas_tank.empty')
-  const before = await balance(user, 'USDT_ARB')
-  const failed = await terminal(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
+  const before = await balance(user, 'USDT_AVAX')
+  const failed = await terminal(user, (await post(user, transferBody('USDT_AVAX', '5', ETH_TO))).body.id)
   assert.equal(failed.status, 'failed')
-  assert.match(String(failed.failure_reason), new RegExp(`gas tank of ARB \\(${tank.address}\\) holds .* ARB; this transfer needs .*, so .* are missing`))
-  assert.deepEqual(await balance(user, 'USDT_ARB'), before)
-  await platform.fund('ARB', tank.address, '0.005')
-  await waitFor('the tank is low', async () => (await tankOf(user, 'ARB')).status === 'low')
+  assert.match(String(failed.failure_reason), new RegExp(`gas tank of AVAX \\(${tank.address}\\) holds .* AVAX; this transfer needs .*, so .* are missing`))
+  assert.deepEqual(await balance(user, 'USDT_AVAX'), before)
+  await platform.fund('AVAX', tank.address, '0.005')
+  await waitFor('the tank is low', async () => (await tankOf(user, 'AVAX')).status === 'low')
   await told('gas_tank.low')
-  await assertConfirmed(user, (await post(user, transferBody('USDT_ARB', '5', ETH_TO))).body.id)
+  await assertConfirmed(user, (await post(user, transferBody('USDT_AVAX', '5', ETH_TO))).body.id)
   // Every movement is in the entries: they sum to what the tank holds and what it left at the address.
   const now = await waitFor('the books of the tank rest', async () => {
-    const shown = await tankOf(user, 'ARB')
+    const shown = await tankOf(user, 'AVAX')
     return shown.status === 'low' ? shown : null
   })
-  const { data, total } = (await call<{ data: Record<string, string>[]; total: string }>(user, 'GET', '/dac/v1/gas-tanks/ARB/entries?limit=500')).body
+  const { data, total } = (await call<{ data: Record<string, string>[]; total: string }>(user, 'GET', '/dac/v1/gas-tanks/AVAX/entries?limit=500')).body
   assert.equal(Number(total), data.length)
   const sum = (name: string) => data.reduce((all, each) => all + BigInt(Math.round(Number(each[name]) * 1e18)), 0n)
   const near = (a: bigint, b: string) => assert.ok(Math.abs(Number(a) - Number(b) * 1e18) < 1e6, `${a} ${b}`)

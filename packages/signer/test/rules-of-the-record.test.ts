@@ -192,10 +192,11 @@ test('left-over fuel: a sweep moves more than what lies there, a fuel brings onl
   assert.deepEqual(
     said({ address: 'a', amount: 10n, least: true }), ['The sweep of 10 could be the 10 of fuel that lie at the address', 'SWEEP_MISMATCH']
   )
-  assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n }), none)
+  assert.deepEqual(said({ address: 'a', amount: 5n, most: 15n, place: '1' }), none)
+  assert.deepEqual(said({ address: 'a', amount: 15n, most: 15n, place: '0' }), none, 'it replaces the earlier fuel')
   assert.deepEqual(
-    said({ address: 'a', amount: 6n, most: 15n }),
+    said({ address: 'a', amount: 6n, most: 15n, place: '1' }),
     ['The fuel 6 and the 10 of earlier fuel at the address are more than 15', 'FUEL_TOO_LARGE']
   )
-  assert.deepEqual(said({ address: 'b', amount: 16n, most: 15n }), none, 'what a fuel may bring at all is its own rule')
+  assert.deepEqual(said({ address: 'b', amount: 16n, most: 15n, place: '1' }), none, 'what a fuel may bring at all is its own rule')
 })

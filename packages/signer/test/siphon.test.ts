@@ -60,6 +60,9 @@ describe('a gas tank through a deposit address', () => {
     const give = (value: bigint, nonce: number, pair: readonly [number, number]) => workspace.sign(fuel(sweep('USDT_ETH')), eth(TANK, { value, to: address, nonce }), pair)
     signed(await give(most, 0, [1, 2]))
     refused(await give(1n, 1, [1, 2]), 'FUEL_TOO_LARGE')
+    // With the number of the first only one of the two can be mined: a replacement with more gas or a higher price.
+    signed(await workspace.sign(
+      fuel(sweep('USDT_ETH')), eth(TANK, { value: most, to: address, nonce: 0, gas: 78_000n, maxFeePerGas: 3_000_000_000n }), [1, 2]))
     // Node 3 has seen nothing of it and asks.
     refused(await give(1n, 1, [3, 1]), 'FUEL_TOO_LARGE')
     // A sweep may have used its fee: so much may come again, and the fifth beyond stays counted.

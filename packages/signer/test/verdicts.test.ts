@@ -223,7 +223,7 @@ test('fuel of a sweep: again and again, within the share of its sub-account and 
       { budget: names('w', 'ETH', 'sweep 1'), amount: 2n * FEE, limit: CAP / 4n },
       { budget: names('w', 'ETH', 'sweep'), amount: 2n * FEE, limit: CAP },
     ],
-    leftover: { address, amount: FEE, most: (FEE * 12n) / 10n }, fuelled: { kind: 'fuel', address, amount: FEE },
+    leftover: { address, amount: FEE, most: (FEE * 12n) / 10n, place: '0' }, fuelled: { kind: 'fuel', address, amount: FEE },
   })
 })
 

@@ -3,7 +3,7 @@ import { canonical } from './address.ts'
 import { write, type Envelope, type Hex } from './envelope.ts'
 import { TRANSFER_SELECTOR } from './transaction.ts'
 
-export const NATIVE_GAS = 21_000n
+export * from './gas.ts'
 /** Head-room of fuel over gas × price. */
 export const FUEL_NUMERATOR = 12n
 export const FUEL_DENOMINATOR = 10n

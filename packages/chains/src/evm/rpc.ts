@@ -7,8 +7,10 @@ import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { bloomOf, isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
-import { NATIVE_GAS, transferData, type EvmFee } from './build.ts'
+import { transferData, type EvmFee } from './build.ts'
+import { limitOf } from './gas.ts'
 import { TransferLogs } from './logs.ts'
+import { operatorFeeByFork, operatorFeeCall, operatorFeeTerms } from './operator-fee.ts'
 import {
   Answer, checkBlock, checkLogs, mayHideTransactions, partyOf, payeeOf, positive, type RpcBlock, type RpcLog, type RpcReceipt,
   type RpcTransaction, strangersOf,
@@ -18,8 +20,6 @@ const BALANCE_OF = '0x70a08231'
 /** Of ten blocks, the reward percentile that each level pays. */
 const PERCENTILES = { low: 25, medium: 50, high: 75 } as const
 const HISTORY_BLOCKS = 10
-/** Head-room over estimateGas for tokens whose cost depends on state that may change. */
-const GAS_HEADROOM_PERCENT = 130n
 const TIP_FLOOR_WEI = 1n
 /** getL1Fee(bytes) of the GasPriceOracle (OP Stack). */
 const GET_L1_FEE = '0x49948e0e'
@@ -227,7 +227,33 @@ export class EvmClient implements ChainClient {
   async #fee(hash: string, receipt: RpcReceipt): Promise<bigint> {
     const answer = new Answer(this.network.code, 'eth_getTransactionReceipt')
     const l1 = receipt.l1Fee === undefined || receipt.l1Fee === null ? 0n : answer.quantity(receipt.l1Fee, 'l1Fee')
-    return answer.quantity(receipt.gasUsed, 'gasUsed') * await this.#gasPrice(hash, receipt) + l1
+    const gas = answer.quantity(receipt.gasUsed, 'gasUsed')
+    return gas * await this.#gasPrice(hash, receipt) + l1 + await this.#chargedByOperator(answer, receipt, gas)
+  }
+
+  /**
+   * What the operator of an OP Stack network charged. The formula changes with forks, so the network's own contract is asked at the
+   * block of the receipt, which has that block's fork and parameters. A node that has forgotten the state leaves the fork's formula.
+   */
+  async #chargedByOperator(answer: Answer, receipt: RpcReceipt, gas: bigint): Promise<bigint> {
+    const terms = operatorFeeTerms(answer, receipt)
+    if (terms === null) return 0n
+    const told = await this.#operatorFeeOf(gas, receipt.blockNumber).catch((error: unknown) => {
+      if (error instanceof RpcUnavailable || error instanceof RpcRefused) return null
+      throw error
+    })
+    return told ?? operatorFeeByFork(receipt, terms, gas)
+  }
+
+  /** What the oracle says that the operator charges for so much gas; null: there is none, or it is from before Isthmus. */
+  async #operatorFeeOf(gas: bigint, block: string): Promise<bigint | null> {
+    const oracle = this.network.l1_fee_oracle
+    if (oracle === undefined) return null
+    const answered = await this.#simulate('eth_call', [{ to: oracle, data: operatorFeeCall(gas) }, block]).catch((error: unknown) => {
+      if (error instanceof RpcReverted) return '0x'
+      throw error
+    })
+    return answered === '0x' ? null : new Answer(this.network.code, 'eth_call').quantity(answered, 'operator fee')
   }
 
   async limits(): Promise<string[]> {
@@ -308,10 +334,9 @@ export class EvmClient implements ChainClient {
     }
   }
 
-  /** Gas limit of a transfer, with head-room where it runs code. Throws RpcReverted where it would revert. */
+  /** Gas limit of a transfer, with head-room where its cost may change. Throws RpcReverted where it would revert. */
   async gasLimit(o: { asset: Asset; from: string; to: string; amount: bigint }): Promise<bigint> {
-    const gas = await this.gasUsed(o)
-    return gas === NATIVE_GAS ? gas : (gas * GAS_HEADROOM_PERCENT) / 100n
+    return limitOf(await this.gasUsed(o))
   }
 
   /** What a transfer is estimated to use, without head-room. Throws RpcReverted where it would revert. */
@@ -420,6 +445,14 @@ export class EvmClient implements ChainClient {
     const length = unsigned.bytes.length / 2
     const data = `${GET_L1_FEE}${word(32)}${word(length)}${unsigned.bytes.padEnd(Math.ceil(length / 32) * 64, '0')}`
     return (BigInt(await this.#call<string>('eth_call', [{ to: oracle, data }, 'latest'])) * (headroom ? L1_HEADROOM_PERCENT : 100n)) / 100n
+  }
+
+  /**
+   * What the operator of an OP Stack network charges at most for a transaction of a gas limit, in wei; 0 elsewhere.
+   * @param headroom for what must suffice later: the operator may change the price
+   */
+  async operatorFee(gas: bigint, headroom: boolean): Promise<bigint> {
+    return ((await this.#operatorFeeOf(gas, 'latest') ?? 0n) * (headroom ? L1_HEADROOM_PERCENT : 100n)) / 100n
   }
 
   async #blockBy(tag: string, full: boolean): Promise<RpcBlock | null> {

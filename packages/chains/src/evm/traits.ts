@@ -1,5 +1,6 @@
 import { OMNIBUS_INDEX } from '../derivation.ts'
 import type { Traits } from '../traits.ts'
+import { gasMost, NATIVE_GAS } from './gas.ts'
 
 /** Part of the fee cap that publishing on the chain below may cost, where a network has an oracle for it. */
 const L1_SHARE = 10n
@@ -15,8 +16,9 @@ export const traits: Traits = {
   staking: false,
   feeRateDecimals: 9,
   leastRate: () => 1n,
-  // The smallest transfer.
-  leastFee: (rate) => rate * 21_000n,
+  // The smallest transfer. Where publishing is part of the gas, each costs more.
+  leastFee: (rate) => rate * NATIVE_GAS,
+  gasMost,
   feeMostAt: null,
   surchargeMost: (network) => (network.l1_fee_oracle === undefined ? 0n : BigInt(network.fee_cap) / L1_SHARE),
 }

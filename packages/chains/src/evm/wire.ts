@@ -12,7 +12,8 @@ export interface RpcBlock {
 }
 export interface RpcReceipt {
   transactionHash?: string; status: string; gasUsed: string; effectiveGasPrice?: string | null; blockNumber: string; blockHash: string
-  l1Fee?: string | null; logs?: RpcLog[]; logsBloom?: string
+  l1Fee?: string | null; operatorFeeScalar?: string | null; operatorFeeConstant?: string | null; daFootprintGasScalar?: string | null
+  logs?: RpcLog[]; logsBloom?: string
 }
 export interface RpcLog {
   address: string; topics: string[]; data: string; logIndex: string; transactionHash: string; blockHash: string; blockNumber?: string

@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { buildTransfer, NATIVE_GAS, type EvmFee } from '../evm/build.ts'
+import { buildTransfer, type EvmFee } from '../evm/build.ts'
+import { NATIVE_GAS } from '../evm/gas.ts'
 import { EvmClient } from '../evm/rpc.ts'
 import type { Asset } from '../types.ts'
 import { planRound, type Holder } from './fuelled.ts'
@@ -9,9 +10,13 @@ import { usedPlaces } from './walk.ts'
 /** `gas`: of a transfer to the destination, by asset. */
 const account = holder.extend({ nonce: digits, gas: z.record(z.string(), digits) })
 type Account = z.infer<typeof account>
-/** `price`: wei per gas; the tip is the whole of it, so that the price is exact. */
+/**
+ * `price`: wei per gas; the tip is the whole of it, so that the price is exact. `fuel_gas`: of a payment from one address to another
+ * that needs it for its tokens; a file from before it was asked for has none.
+ */
 const shape = z.strictObject({
   accounts: z.array(account), legacy: z.boolean(), l1: z.strictObject({ native: digits, token: digits }), price: digits,
+  fuel_gas: digits.optional(),
 })
 
 /** A nonce as long as any account's: the bytes are only measured. */
@@ -36,7 +41,9 @@ export const evm = sweeper(shape, {
       }
       const gas: Record<string, string> = {}
       for (const asset of assets) {
-        const amount = asset.type === 'native' ? 0n : BigInt(balances[asset.asset_name] ?? '0')
+        const held = BigInt(balances[asset.asset_name] ?? '0')
+        // One wei: what an address without any may be asked for, and enough for what a first payment costs.
+        const amount = asset.type === 'native' && held > 0n ? 1n : held
         if (asset.type === 'native' || amount > 0n) {
           gas[asset.asset_name] = (await client.gasLimit({ asset, from: place.address, to: ask.to, amount })).toString()
         }
@@ -44,31 +51,51 @@ export const evm = sweeper(shape, {
       return nonce === 0n && Object.keys(balances).length === 0 ? null : { ...place, nonce: nonce.toString(), balances, gas }
     })
     const { maxFeePerGas, legacy = false } = (await client.feeRates()).high
+    const fuelGas = await fuelGasOf(client, native, accounts)
+    const gasMost = (type: Asset['type']): bigint => accounts.flatMap(({ gas }) => assets.flatMap((asset) => (
+      asset.type === type && gas[asset.asset_name] !== undefined ? [BigInt(gas[asset.asset_name] as string)] : []
+    ))).reduce((most, each) => (each > most ? each : most), fuelGas)
     const l1Of = async (asset: Asset): Promise<string> => (await client.l1Fee(buildTransfer(ask.network, {
       asset, to: ask.to, amount: 10n ** BigInt(asset.decimals + 3), nonce: LONG_NONCE, gas: 1_000_000n, path: [],
       fee: feeOf(maxFeePerGas, legacy),
-    }), true)).toString()
+    }), true) + await client.operatorFee(gasMost(asset.type), true)).toString()
     const token = assets.find(({ type }) => type === 'token')
     return {
       accounts, price: maxFeePerGas.toString(), legacy, l1: { native: await l1Of(native), token: token ? await l1Of(token) : '0' },
+      fuel_gas: fuelGas.toString(),
     }
   },
   plan({ registry, network, found, to }) {
     const { accounts, price, legacy, l1 } = found
+    const fuelGas = BigInt(found.fuel_gas ?? NATIVE_GAS)
     const fee = feeOf(BigInt(price), legacy)
     const gasOf = (holder: Holder, asset: Asset): bigint => BigInt((holder as Account).gas[asset.asset_name] ?? NATIVE_GAS)
     const native = registry.asset(network.native_asset) as Asset
     return planRound({
       network, assets: registry.assetsOf(network.code), holders: accounts, to, kept: 0n,
       tokenCost: (holder, asset) => HEADROOM * (gasOf(holder, asset) * fee.maxFeePerGas + BigInt(l1.token)),
-      nativeCost: (holder, fuel) => (fuel ? NATIVE_GAS : gasOf(holder, native)) * fee.maxFeePerGas + BigInt(l1.native),
+      nativeCost: (holder, fuel) => (fuel ? fuelGas : gasOf(holder, native)) * fee.maxFeePerGas + BigInt(l1.native),
       build: ({ holder, asset, to: address, amount, at }) => buildTransfer(network, {
         asset, to: address, amount, nonce: BigInt((holder as Account).nonce) + BigInt(at), fee, path: holder.path,
-        gas: address === to ? gasOf(holder, asset) : NATIVE_GAS,
+        gas: address === to ? gasOf(holder, asset) : fuelGas,
       }),
     })
   },
 })
+
+/** Gas of a payment of native coin from the address that holds most to any that holds tokens. */
+async function fuelGasOf(client: EvmClient, native: Asset, accounts: readonly Account[]): Promise<bigint> {
+  const held = ({ balances }: Account): bigint => BigInt(balances[native.asset_name] ?? '0')
+  const [richest] = [...accounts].sort((a, b) => (held(a) > held(b) ? -1 : 1))
+  let most = NATIVE_GAS
+  if (!richest || held(richest) === 0n) return most
+  for (const { address, balances } of accounts) {
+    if (address === richest.address || !Object.keys(balances).some((name) => name !== native.asset_name)) continue
+    const gas = await client.gasLimit({ asset: native, from: richest.address, to: address, amount: 1n })
+    if (gas > most) most = gas
+  }
+  return most
+}
 
 const feeOf = (price: bigint, legacy: boolean): EvmFee => ({
   maxFeePerGas: price, maxPriorityFeePerGas: price, ...(legacy ? { legacy } : {}),

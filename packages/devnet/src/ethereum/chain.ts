@@ -16,6 +16,7 @@ import { Held } from './held-transactions.ts'
 import { artefact } from '../evm/contracts.ts'
 import type { EvmNetwork, Token } from './networks.ts'
 import type { Pending } from './policy.ts'
+import type { Charge } from './rollup.ts'
 import { Snapshots } from './snapshots.ts'
 
 const BUSY_MS = 1000
@@ -37,6 +38,8 @@ export class EthereumChain {
   readonly #producer: Producer
   /** Broadcast and not yet mined: needed as raw bytes for the journal, and again after a reorganisation. */
   readonly #pending = new Map<Hex, Pending>()
+  /** What a roll-up charged, by the transaction's hash. */
+  readonly #charges = new Map<Hex, Charge>()
   /** Waiting too, for a lower base fee. */
   readonly held = new Held()
   /** Index 0 is the genesis block, which the engine makes itself. */
@@ -85,6 +88,11 @@ export class EthereumChain {
 
   get anvil(): Anvil {
     return this.#anvil
+  }
+
+  /** What a mined transaction was charged on top of its gas; undefined: nothing. */
+  chargeOf(hash: Hex): Charge | undefined {
+    return this.#charges.get(hash)
   }
 
   close(): void {
@@ -170,7 +178,9 @@ export class EthereumChain {
       try {
         const blocks: BlockRecord[] = []
         // One second later than the block it replaces: the same content would have the same hash.
-        for (let index = 0; index <= depth; index += 1) blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending))
+        for (let index = 0; index <= depth; index += 1) {
+          blocks.push(await mineBlock(anvil, removed.time + 1 + index, this.#pending, this.network))
+        }
         const record = { after: kept.at(-1)!.height, blocks }
         this.#snapshots.dropAbove(record.after)
         this.#journal.append([record])
@@ -200,7 +210,7 @@ export class EthereumChain {
   /** Makes one block and makes it durable. Only under the gate's write side. */
   async #produce(): Promise<BlockRecord> {
     const time = Math.max(Math.floor(this.#timing.now() / 1000), this.head.time + 1)
-    const block = await mineBlock(this.#anvil, time, this.#pending, this.#nextBaseFee)
+    const block = await mineBlock(this.#anvil, time, this.#pending, { baseFee: this.#nextBaseFee, rollup: this.network.rollup })
     if (!this.#congested) this.#nextBaseFee = null
     try {
       this.#append(block)
@@ -229,6 +239,7 @@ export class EthereumChain {
       this.#blocks = this.#blocks.slice(0, kept + 1)
     }
     this.#blocks.push(...record.blocks)
+    for (const { charges = [] } of record.blocks) for (const charge of charges) this.#charges.set(charge.hash, charge)
   }
 
   /** What the engine threw out of its pool (replaced, nonce used) is no longer pending. */

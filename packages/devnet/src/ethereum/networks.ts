@@ -1,5 +1,6 @@
 import type { Hex } from 'viem'
 import { deployedAddress, tokenAddress } from '../evm/contracts.ts'
+import type { Rollup } from './rollup.ts'
 import { localTokens, REGISTRY, type RegistryData } from '../registry.ts'
 
 export type Token = {
@@ -24,6 +25,8 @@ export type EvmNetwork = {
   genesisTime: number
   tokens: Token[]
   predeploys: Predeploy[]
+  /** How it charges for publishing on the chain below. */
+  rollup: Rollup
   /** No base fee, and transactions of type 0 only. */
   legacy: boolean
   /** Blocks that follow the last transaction at the busy pace. */
@@ -57,6 +60,7 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
       legacy,
       quietBlocks: confirmations === null ? QUIET_BLOCKS : confirmations + QUIET_BLOCKS_MORE,
       eager: code === 'ETH',
+      rollup: rollupOf(code, l1_fee_oracle !== undefined),
       predeploys: l1_fee_oracle === undefined ? [] : [{ address: l1_fee_oracle, artefact: 'GasPriceOracleLike' }],
       tokens: localTokens(registry, code).map(({ asset, ticker, decimals, address }) => (
         {
@@ -65,6 +69,13 @@ export function evmNetworksOf(registry: RegistryData): EvmNetwork[] {
         })),
     }]
   })
+}
+
+/** OP Stack networks differ by fork here, so that both formulas of the operator fee are charged somewhere. */
+function rollupOf(code: string, hasOracle: boolean): Rollup {
+  if (code === 'ARB') return 'arbitrum'
+  if (!hasOracle) return null
+  return code === 'BASE' ? 'jovian' : 'isthmus'
 }
 
 /** Where a token's local contract stands. @throws Error that names the address which the registry must have */

@@ -2,7 +2,8 @@ import type { Hex } from 'viem'
 import type { Faults } from '../faults.ts'
 import type { RpcAnswer } from '../evm/anvil.ts'
 import type { EthereumChain } from './chain.ts'
-import { keccak256 } from 'viem/utils'
+import { keccak256, size, toHex } from 'viem/utils'
+import { charged, estimatedPosterGas, operatorFeeCall, refusalOf } from './rollup.ts'
 import { asGeth, isBelowBaseFee, isUnderpriced, readTransaction, waitingTransaction } from './policy.ts'
 
 /** What a production node serves. Everything else (the engine's cheats first of all) is not there. */
@@ -80,11 +81,28 @@ async function answer(chain: EthereumChain, faults: Faults, request: RpcRequest)
   const held = method === 'eth_getTransactionByHash' ? chain.held.get(params[0] as Hex) : undefined
   if (held) return { jsonrpc: '2.0', id, result: waitingTransaction(params[0] as Hex, held) }
   if (method === 'eth_sendRawTransaction') return sendRawTransaction(chain, faults, id, params)
+  const fee = method === 'eth_call' ? operatorFeeCall(chain.network.rollup, chain.network.predeploys[0]?.address, params[0]) : undefined
+  if (fee !== undefined) return { jsonrpc: '2.0', id, result: fee }
   try {
-    return { ...(await forward(chain, method, params)), id }
+    return { ...withCharges(chain, method, params, await forward(chain, method, params)), id }
   } catch {
     return failure(id, -32603, 'the node is restarting')
   }
+}
+
+/** The engine's answer with what a roll-up charges on top of the EVM's own gas. */
+function withCharges(chain: EthereumChain, method: string, params: unknown[], answered: RpcAnswer): RpcAnswer {
+  const { result } = answered
+  if (chain.network.rollup === null || result === undefined || result === null) return answered
+  if (method === 'eth_estimateGas' && chain.network.rollup === 'arbitrum') {
+    const { data, input } = (params[0] ?? {}) as { data?: Hex; input?: Hex }
+    const poster = estimatedPosterGas(size(input ?? data ?? '0x'), chain.head.height + 1)
+    return { ...answered, result: toHex(BigInt(result as Hex) + poster) }
+  }
+  const of = (receipt: { transactionHash: Hex; gasUsed: Hex }) => charged(receipt, chain.chargeOf(receipt.transactionHash))
+  if (method === 'eth_getTransactionReceipt') return { ...answered, result: of(result as Parameters<typeof of>[0]) }
+  if (method === 'eth_getBlockReceipts') return { ...answered, result: (result as Parameters<typeof of>[0][]).map(of) }
+  return answered
 }
 
 async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unknown, params: unknown[]): Promise<RpcAnswer> {
@@ -94,6 +112,8 @@ async function sendRawTransaction(chain: EthereumChain, faults: Faults, id: unkn
   if (read && isUnderpriced(read.pending, chain.pending)) return failure(id, -32000, 'replacement transaction underpriced')
   let response: RpcAnswer
   try {
+    const refused = read && await refusalOf(chain.network.rollup, chain.anvil, read.pending.raw, read.pending.sender, chain.head.height + 1)
+    if (refused) return failure(id, -32000, refused)
     response = await forward(chain, 'eth_sendRawTransaction', params)
   } catch {
     return failure(id, -32603, 'the node is restarting')

@@ -36,14 +36,17 @@ export const FORMS = {
       'refunded',
     ],
   },
-  SWEEP: { states: [...SIGNED, 'FUELING'], plan: [...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, 'height', 'waits', 'own'] },
+  SWEEP: {
+    states: [...SIGNED, 'FUELING', 'REPLACING'],
+    plan: [...GAS, ...POINTS, ...FUELLED, ...OTHER_WALLET, ...LIFE, 'height', 'waits', 'own', 'cancel'],
+  },
   FUEL: {
     states: [...SIGNED, 'REPLACING'],
     plan: [
       ...GAS, ...LIFE, 'fee_limit', 'for_gas', 'for_max_fee_per_gas', 'for_l1_fee', 'replacement', 'alone', 'together', 'settled', 'cancel',
     ],
   },
-  DRAIN: { states: SIGNED, plan: [...GAS, ...LIFE, ...ONCE_WRITTEN, 'fee_limit', 'order', 'reserved_fee'] },
+  DRAIN: { states: [...SIGNED, 'REPLACING'], plan: [...GAS, ...LIFE, ...ONCE_WRITTEN, 'fee_limit', 'order', 'reserved_fee', 'cancel'] },
   STAKE: { states: STAKING_STATES, plan: STAKING },
   UNSTAKE: { states: STAKING_STATES, plan: STAKING },
   RELEASE: { states: STAKING_STATES, plan: STAKING },

@@ -2,6 +2,7 @@ import type { Services } from './services.ts'
 import { advance } from './lease.ts'
 import type { TransactionRow } from './transaction.ts'
 import { findIncluded, liveAttempts } from './attempts.ts'
+import { replaceForGas } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
 import { startReplacing } from './replace.ts'
 
@@ -38,6 +39,7 @@ export async function broadcast(services: Services, row: TransactionRow): Promis
     const { status } = await findIncluded(services, row, attempts)
     if (status.state === 'absent') {
       if (await buryDead(services, row, chain)) return
+      await replaceForGas(services, row, chain, result.reason)
       if (await startReplacing(services, row)) return
       if (row.attempts <= 1) {
         services.log.warn({ transaction: row.id, reason: result.reason }, 'broadcast was rejected; the same bytes are sent again')

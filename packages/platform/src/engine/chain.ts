@@ -148,6 +148,8 @@ export interface Fuelled {
    * @param maxGasPrice the most that the tank pays, in the chain's integer; null: any
    */
   price(task: Task, maxGasPrice: bigint | null): Promise<Priced | Wait | Fail>
+  /** What a fuel that has failed costs if it is made again now, and its plan; absent: what it did before. */
+  again?(failed: TransactionRow<'FUEL'>): Promise<Priced['fuel']>
   /** What sending all of a tank costs at most, and its plan. @param idle nothing else is about to leave the tank */
   drain(o: { from: string; to: string; idle: boolean }): Promise<{ kind: 'drain'; worst: bigint; plan: Plan } | Fail>
   /** What a local tank is filled with first, and below what any tank is low. Smallest native unit. */
@@ -178,6 +180,8 @@ export interface Dearer {
 export interface Replaceable {
   /** The lowest rate at which something takes the place of what waits, as the chain's integer. */
   leastRate(row: TransactionRow, waiting: readonly Waiting[]): Promise<bigint>
+  /** Whether a node's refusal says that what was signed has too little gas, and the chain estimates more; absent: gas is not limited. */
+  lacksGas?(row: TransactionRow, asset: Asset, newest: Waiting, reason: string): Promise<boolean>
   /** Whether the market pays more than what waits. */
   marketPaysMore(row: TransactionRow, newest: Waiting): Promise<boolean>
   /** @param fuelled more was asked for and has come: `Dearer` is no answer any more */

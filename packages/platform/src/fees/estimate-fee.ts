@@ -35,7 +35,9 @@ export const estimateFeeEndpoint = endpoint({
     activation: z.number().optional().meta({
       description: 'Part of `fee`: what creating the receiver’s account costs (Tron), likewise; it takes the place of bandwidth',
     }),
-    l1_fee: z.number().optional().meta({ description: 'Part of `fee` that a roll-up pays to the chain below' }),
+    l1_fee: z.number().optional().meta({
+      description: 'Part of `fee` that a roll-up of the OP Stack charges on top of gas: for publishing on the chain below and its operator',
+    }),
   }),
   async handler({ services, caller, body }) {
     const { asset, network } = findAsset(services, body.asset)

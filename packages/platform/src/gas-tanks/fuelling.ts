@@ -83,6 +83,12 @@ async function insertFuel(
  */
 export async function refuelAlone(services: Services, row: TransactionRow): Promise<void> {
   const native = services.registry.asset(row.fee_asset) as Asset
+  const { fuelled } = services.networks.get(row.network)
+  const last = await services.database.one<TransactionRow<'FUEL'>>('select * from transactions where workspace_id = $2 and id = $1', [
+    row.plan.fuel_id, row.workspace_id,
+  ])
+  // What failed for its gas must not be sent again with the same.
+  const again = last && await fuelled?.again?.(last)
   await services.database.transaction(async (tx) => {
     const failed = await tx.one<TransactionRow<'FUEL'> & { part: string }>(
       `select f.*, p.amount::text part from transactions f
@@ -90,14 +96,15 @@ export async function refuelAlone(services: Services, row: TransactionRow): Prom
        where f.workspace_id = $3 and f.id = $1`, [row.plan.fuel_id, row.id, row.workspace_id])
     const [own] = failed ? (await partsOf(tx, row.workspace_id, failed.id)).filter((part) => part.transaction_id === row.id) : []
     if (!failed || !own) throw new Error('fuel of this transfer is missing')
-    const [amount, cost] = [BigInt(own.amount), BigInt(failed.plan.need ?? '0')]
+    const [amount, cost] = [BigInt(own.amount), again?.cost ?? BigInt(failed.plan.need ?? '0')]
     const tank = failed.source_id as string
     const held = await lockedBalance(tx, { workspace: row.workspace_id, asset: native.asset_name, kind: 'tank' })
     if (held < amount + cost) {
       return startFailing(services, tx, row, holdsTooLittle(row, native, tank, held, amount + cost).reason)
     }
     const plan: Plan<'FUEL'> = {
-      ...failed.plan, alone: '1', for_gas: own.gas, for_max_fee_per_gas: own.max_fee_per_gas, for_l1_fee: own.l1_fee,
+      ...failed.plan, ...again?.plan as Plan<'FUEL'> | undefined, alone: '1',
+      for_gas: own.gas, for_max_fee_per_gas: own.max_fee_per_gas, for_l1_fee: own.l1_fee,
     }
     const id = await insertFuel(services, tx, row, { native, tank, amount, cost, plan: plan as Plan })
     await addPart(tx, id, row, plan as Plan, amount)

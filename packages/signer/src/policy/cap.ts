@@ -3,8 +3,15 @@ import { Refusal } from '../errors.ts'
 import { FEE_RATE_DECIMALS } from '../intent/pay.ts'
 import type { Subject } from './order.ts'
 
-/** Rule 9, the node's own cap. */
+/**
+ * Rule 9, the node's own cap, and the most gas that one transfer has: within the cap a low price would allow so much gas that a
+ * receiver's contract could burn it.
+ */
 export function assertFeeCap({ decoded, network }: Subject): void {
+  const gasMost = traitsOf(network).gasMost?.(network)
+  if (gasMost !== undefined && decoded.gas_limit !== null && decoded.gas_limit > gasMost) {
+    throw new Refusal('FEE_CAP', `The gas limit ${decoded.gas_limit} is above ${gasMost}, the most of one transfer on ${network.code}`)
+  }
   if (decoded.fee_max > BigInt(network.fee_cap)) {
     throw new Refusal('FEE_CAP', `The fee ${decoded.fee_max} is above the cap ${network.fee_cap}`)
   }

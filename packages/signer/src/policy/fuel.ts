@@ -36,8 +36,11 @@ function mostOf(network: Network, { part, callerRate }: Fuelling): bigint {
   const price = BigInt(part.max_fee_per_gas)
   const cost = BigInt(part.gas) * price
   const l1 = BigInt(part.l1_fee ?? '0')
+  const { surchargeMost, feeRateDecimals, gasMost } = traitsOf(network)
+  if (gasMost !== undefined && BigInt(part.gas) > gasMost(network)) {
+    throw new Refusal('FUEL_TOO_LARGE', `The gas ${part.gas} to be fuelled is above ${gasMost(network)}, the most of one transfer`)
+  }
   if (cost + l1 > cap) throw new Refusal('FUEL_TOO_LARGE', `The fee to be fuelled is above the cap ${cap}`)
-  const { surchargeMost, feeRateDecimals } = traitsOf(network)
   if (l1 > surchargeMost(network)) {
     throw new Refusal(
       'FUEL_TOO_LARGE', `${network.code} takes no more than ${surchargeMost(network)} beside gas and price, and l1_fee is ${l1}`

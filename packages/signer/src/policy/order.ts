@@ -119,7 +119,10 @@ export interface SeenRequest {
 export interface Charge { budget: string; amount: bigint; limit: bigint; largest?: boolean; rule?: boolean }
 
 /** `most`: a fuel may bring no more than this together with what is left; `least`: a native sweep moves more than what is left. */
-export type Leftover = { address: string; amount: bigint; most: bigint } | { address: string; amount: bigint; least: true }
+export type Leftover =
+  /** `place`: of the fuel itself, by which an earlier one of the same nonce is known. */
+  | { address: string; amount: bigint; most: bigint; place: string }
+  | { address: string; amount: bigint; least: true }
 
 /** A caller's request as a verdict names it. */
 export interface NamedIntent { key: string; content: string; transaction_id: string }

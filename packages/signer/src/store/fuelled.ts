@@ -28,10 +28,14 @@ export class FuelledAddresses {
     for (const name of ['fuel', 'fees'] as const) for (const [place, amount] of theirs[name]) raise(mine[name], place, amount)
   }
 
-  /** Fuel that lies at a deposit address at least. */
-  leftoverAt(network: string, address: string): bigint {
+  /**
+   * Fuel that lies at a deposit address at least.
+   * @param without place of a fuel that is about to be replaced, so that it will bring nothing; null: all counts
+   */
+  leftoverAt(network: string, address: string, without: string | null = null): bigint {
     const known = this.get(network, address)
-    const left = known ? sum(known.fuel) - sum(known.fees) : 0n
+    const replaced = without === null ? 0n : known?.fuel.get(without) ?? 0n
+    const left = known ? sum(known.fuel) - replaced - sum(known.fees) : 0n
     return left > 0n ? left : 0n
   }
 }

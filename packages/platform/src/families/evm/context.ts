@@ -9,4 +9,6 @@ export interface Evm extends ChainContext {
   native: Asset
   /** Prices of the moment, at most ten seconds old. */
   feeRates: Cached<EvmFeeRates>
+  /** What the cheapest transfer of native coin uses, as the endpoint estimated it at most ten seconds ago. */
+  nativeGas: Cached<bigint>
 }

@@ -2,9 +2,9 @@ import { EvmClient, type Asset, type Network } from '@custody/chains'
 import type { Chain, ChainContext, Connect } from '../../engine/chain.ts'
 import { cached, RATES_FRESH_MS } from '../cached.ts'
 import type { Evm } from './context.ts'
-import { estimate, expectedPrice, quote } from './estimate.ts'
+import { estimate, expectedPrice, quote, usualNativeGas } from './estimate.ts'
 import { prepare } from './prepare.ts'
-import { drain, price } from './price.ts'
+import { drain, fuelAgain, price } from './price.ts'
 import { replaceableOf } from './replace.ts'
 
 /** What a local tank is filled with, in whole coins; below a hundredth of one any tank is low. */
@@ -18,13 +18,15 @@ export const connectEvm: Connect = (context, network, endpoint, fetch) =>
 export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset
   const feeRates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())
-  const evm: Evm = { ...context, network, client, native, feeRates }
+  const nativeGas = cached(() => usualNativeGas(client, native), RATES_FRESH_MS, () => context.environment.now())
+  const evm: Evm = { ...context, network, client, native, feeRates, nativeGas }
   const coin = 10n ** BigInt(native.decimals)
   return {
     network, client, coins: null, stakes: null,
     replaceable: replaceableOf(evm),
     fuelled: {
       price: (task, most) => price(evm, task, most), drain: (o) => drain(evm, o),
+      again: (failed) => fuelAgain(evm, failed),
       firstFill: FIRST_FILL_COINS * coin, threshold: coin / THRESHOLD_DIVISOR,
     },
     async rates() {

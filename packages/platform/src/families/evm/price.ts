@@ -1,9 +1,11 @@
-import { evm as evmBuild, formatAmount } from '@custody/chains'
+import { evm as evmBuild, formatAmount, RpcReverted } from '@custody/chains'
 import { fail, wait, type Fail, type Fuelled, type Priced, type Task, type Wait } from '../../engine/chain.ts'
+import type { TransactionRow } from '../../engine/transaction.ts'
 import { wouldRevert } from '../reverts.ts'
 import type { Evm } from './context.ts'
+import { fuelGasOf, lostFuel, paymentGasOf } from './gas.ts'
 import { l1FeeOf } from './l1-fee.ts'
-import { fuelOf, planFields, planGas, worstOf, type GasPlan } from './plan.ts'
+import { fuelOf, planFields, planGas, planOf, worstOf, type GasPlan } from './plan.ts'
 
 const PRICE_RETRY_MS = 10_000
 /** How long a transfer waits for gas to become as cheap as its tank pays. */
@@ -20,7 +22,8 @@ export async function price(evm: Evm, task: Task, maxGasPrice: bigint | null): P
   const own = task.sweeps && asset.type === 'native'
   return {
     kind: 'priced', need: plan.need, worst: own ? plan.need : worstOf(plan), own,
-    plan: { ...planFields(plan), ...(own ? { own: '1' } : {}) }, fuel: fuelOf(plan),
+    plan: { ...planFields(plan), ...(own ? { own: '1' } : {}) },
+    fuel: fuelOf(plan, task.sweeps && !own ? await lostFuel(evm, row) : 0n),
   }
 }
 
@@ -43,12 +46,27 @@ function belowPrice(plan: GasPlan, most: bigint): GasPlan | null {
   return fee === null || fuelFee === null ? null : { ...plan, fee, fuelFee, need: evmBuild.fuelFor(plan.gas, fee.maxFeePerGas, plan.l1Fee) }
 }
 
+/** The fuel with the gas that the chain estimates now, if that is more than it had. */
+export async function fuelAgain(evm: Evm, failed: TransactionRow<'FUEL'>): ReturnType<NonNullable<Fuelled['again']>> {
+  const { need: _, ...before } = planOf(failed)
+  const now = await fuelGasOf(evm, failed, failed.destination_id as string)
+  const plan = { ...before, gas: now > before.gas ? now : before.gas }
+  const cost = worstOf(plan)
+  return { cost, plan: planFields({ ...plan, need: cost }) }
+}
+
 /** What sending all of a tank costs: the tip equals the maximum, so that the price is exact and nothing is left behind. */
 export async function drain(evm: Evm, { from, to }: Parameters<Fuelled['drain']>[0]): ReturnType<Fuelled['drain']> {
   const { native } = evm
   const { high } = await evm.feeRates()
   const fee = { ...high, maxPriorityFeePerGas: high.maxFeePerGas }
-  const gas = await evm.client.gasLimit({ asset: native, from, to, amount: 0n })
+  let gas: bigint
+  try {
+    gas = await paymentGasOf(evm, from, to)
+  } catch (error) {
+    if (error instanceof RpcReverted) return fail(error.message)
+    throw error
+  }
   const l1Fee = await l1FeeOf(evm, native, { to, amount: 10n ** BigInt(native.decimals), gas, fee })
   const worst = worstOf({ gas, fee, l1Fee })
   return { kind: 'drain', worst, plan: planFields({ gas, fee, l1Fee, need: worst }) }

@@ -4,7 +4,7 @@ import { decodedOn, networkOf, verdictOf, type Context } from '../context.ts'
 import { charge, costOfFuel, sweepCharges } from '../budget.ts'
 import type { Asked } from '../callers.ts'
 import { assertFuels } from '../fuel.ts'
-import type { Fuel, NamedIntent, Order, Pay, Subject, Sweep, Verdict } from '../order.ts'
+import { hashOfUnsigned, type Fuel, type NamedIntent, type Order, type Pay, type Subject, type Sweep, type Verdict } from '../order.ts'
 import { assertOnlyPath } from '../paths.ts'
 import { canceller } from './cancel.ts'
 import { forwarder } from './forward.ts'
@@ -99,7 +99,7 @@ async function sweepFuel(context: Context, order: Order, purpose: Fuel, sweep: S
     step: JSON.stringify(['fuel', ...sweepName(order.workspace, sweep)]),
     repeatable: true,
     charges: sweepCharges(subject, sweep.sub_account, costOfFuel(subject), context.budgetFeeCaps),
-    leftover: { address, amount, most },
+    leftover: { address, amount, most, place: subject.decoded.nonce?.toString() ?? hashOfUnsigned(subject.order.unsigned) },
     fuelled: { kind: 'fuel', address, amount },
   })
 }
