@@ -18,7 +18,7 @@ const WORDS = {
     'code', 'name', 'family', 'curve', 'native_asset', 'ready', 'chain_index', 'fee_rate_unit', 'confirmations', 'fee_cap', 'mainnet',
     'local', 'l1_fee_oracle', 'legacy_gas_price', 'gas_most',
   ],
-  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'slot_zero', 'genesis', 'checkpoints', 'explorer_transaction_url', 'status'],
+  mode: ['utxo', 'chain_id', 'passphrase', 'network_id', 'block_ms', 'slot_zero', 'genesis', 'checkpoints', 'explorer_transaction_url', 'status'],
   utxo: [
     'bech32_hrp', 'p2pkh_version', 'p2sh_version', 'script', 'dust', 'min_fee_rate', 'fee_floors', 'coinbase_maturity', 'dust_rate', 'replaceable',
     'cashaddr_prefix', 'block_verbosity', 'extension_blocks', 'chainlock_confirmations', 'special_transactions',
