@@ -2,7 +2,7 @@ import { AuthError, JsonNumber, parseJson } from '@custody/request-auth'
 import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
-import { likelyName } from './likely.ts'
+import { likelyName } from '../likely.ts'
 
 const NAME_SHOWN_MAX = 100
 const BYTE_ORDER_MARK = '\uFEFF'

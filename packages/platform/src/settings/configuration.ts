@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { ChainError, parseAmount, type Checkpoint, type Registry } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
+import { likelyName } from '../likely.ts'
 import { MULTIPLE_DECIMALS, type SweepRule } from './sweep-rules.ts'
 import { scopeNamed } from './sweep-rules.ts'
 
@@ -46,6 +47,43 @@ const file = z.object({
   networks: z.record(z.string(), endpoint).default({}),
   sweep: z.object({ networks: z.record(z.string(), rule).default({}), assets: z.record(z.string(), rule).default({}) }).prefault({}),
 }, { error: 'must hold a JSON object, as custody.config.example.json does' })
+
+/** Codes of networks are short; a longer name is one that people know. */
+const CODE_LENGTH_MAX = 4
+/** A person may leave a remark anywhere. */
+const REMARK = 'comment'
+
+/** The first name that nobody reads, by its path: a misspelt one would change nothing, without a word. */
+function unknownName(json: unknown, registry: Registry): string | null {
+  const codes = registry.networks.map(({ code }) => code)
+  const tickers = registry.assets.map(({ asset_name: name }) => name)
+  // Three letters are near to many others: only a name of some length is completed.
+  const byName = new Map(registry.networks.flatMap(({ code, name }) => [[name, code], [code, code]]))
+  const long = [...byName.keys()].filter(({ length }) => length > CODE_LENGTH_MAX)
+  const likelyNetwork = (given: string): string | null => {
+    const name = [...byName.keys()].find((each) => each.toLowerCase() === given.toLowerCase()) ?? likelyName(given, long)
+    return name === null ? null : byName.get(name) ?? null
+  }
+  const look = (value: unknown, path: readonly string[], known: readonly string[], what: string): string | null => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return null
+    const name = Object.keys(value).find((each) => each !== REMARK && !known.includes(each))
+    if (name === undefined) return null
+    const likely = known === codes ? likelyNetwork(name) : likelyName(name, known)
+    return `${[...path, name].join('.')}: ${what}${likely === null ? `; known are ${known.join(', ')}` : `; did you mean ${likely}?`}`
+  }
+  const { networks, sweep } = json as { networks?: Record<string, unknown>; sweep?: Record<string, Record<string, unknown>> }
+  const isNoSetting = 'is not a known setting'
+  const below = (part: unknown, path: readonly string[], known: readonly string[]) =>
+    Object.entries(part ?? {}).map(([name, value]) => look(value, [...path, name], known, isNoSetting))
+  return [
+    look(json, [], Object.keys(file.shape), isNoSetting),
+    look(networks, ['networks'], codes, 'there is no such network'), ...below(networks, ['networks'], Object.keys(endpoint.shape)),
+    look(sweep, ['sweep'], ['networks', 'assets'], isNoSetting),
+    look(sweep?.['networks'], ['sweep', 'networks'], codes, 'there is no such network'),
+    look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'there is no such asset'),
+    ...(['networks', 'assets'] as const).flatMap((kind) => below(sweep?.[kind], ['sweep', kind], Object.keys(rule.shape))),
+  ].find((problem) => problem !== null) ?? null
+}
 
 export interface Configuration { networks: Record<string, Endpoint>; sweep: Record<string, SweepRule> }
 
@@ -125,6 +163,8 @@ export function readConfiguration(path: string, registry: Registry): Configurati
     const why = error instanceof SyntaxError ? 'is not valid JSON' : `cannot be read (${(error as NodeJS.ErrnoException).code})`
     throw new Error(`${path}: ${why}`, { cause: error })
   }
+  const unknown = typeof json === 'object' && json !== null && !Array.isArray(json) ? unknownName(json, registry) : null
+  if (unknown !== null) throw new Error(`${path}: ${unknown}`)
   const parsed = configuration(registry).safeParse(json)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues as [z.core.$ZodIssue]
