@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 1b0d9b2cf88168621ff4649df288d7325f671a870c148c460e662897e4028dc8
+// document 351eac23ec8ef16f010dee7f9394cb08bfbce9605b57555ee946e8605afe17db
 // types 9884f4be9dfe089237111109a7bc8742d6db09749bba6966ffb747e031b877ef
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -246,7 +246,7 @@ test('settings: what is missing or wrong is named, nothing secret is shown or st
     const answer = await call<{ field: string }>(user, 'POST', '/dac/v1/aml', { ...whole, [field]: undefined })
     assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text)
   }
-  for (const [field, value] of [['provider', 'ACME'], ['aml_token', 'wrong'], ['aml_risk_levels', 'HIGH, GRAVE'], ['aml_risk_levels', ' '], ['aml_risk_levels', 'HIGH,'], ['aml_deposit', 'yes'], ['aml_withdrawal', 1], ['extra', 1]] as const) {
+  for (const [field, value] of [['provider', 'ACME'], ['aml_token', 'wrong'], ['aml_token', 'schlüssel'], ['aml_risk_levels', 'HIGH, GRAVE'], ['aml_risk_levels', ' '], ['aml_risk_levels', 'HIGH,'], ['aml_deposit', 'yes'], ['aml_withdrawal', 1], ['extra', 1]] as const) {
     const answer = await call<{ field: string }>(user, 'POST', '/dac/v1/aml', { ...whole, [field]: value })
     assert.deepEqual([answer.status, answer.body.field], [400, field], answer.text)
   }

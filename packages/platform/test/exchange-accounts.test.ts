@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { exchangeDifferences } from '../src/audit/exchanges.ts'
 import type { Difference } from '../src/audit/report.ts'
 import { ApiError } from '../src/errors.ts'
+import { createAccount } from '../src/exchanges/create-account.ts'
 import { changeAccount } from '../src/exchanges/change-account.ts'
 import { deleteAccount } from '../src/exchanges/delete-account.ts'
 import { createExchanges } from '../src/exchanges/exchanges.ts'
@@ -52,6 +53,15 @@ test('a key that the exchange refuses, that may withdraw, or that nobody can try
   await assert.rejects(stage.link({ api_key: 'b' }), refused('INVALID_REQUEST', /^allow_withdrawal: the key may withdraw; make one that may not/))
   const allowed = await stage.link({ api_key: 'b', allow_withdrawal: true })
   assert.match(String(allowed['warnings']), /the key may withdraw: whoever steals it.*the key may not trade/)
+  for (const [body, message] of [
+    [{ api_secret: 'not base64!' }, /^api_secret: must be base64, as kraken shows it$/], [{ api_secret: 'abc' }, /^api_secret: must be base64/],
+  ] as const) await assert.rejects(stage.link({ api_key: 'c', ...body }), refused('INVALID_REQUEST', message))
+  for (const field of ['api_key', 'api_secret', 'passphrase']) {
+    for (const value of ['schlüssel', 'k\u200b', '键']) {
+      const parsed = createAccount.body?.safeParse({ exchange: 'kraken', label: 'x', api_key: 'k', api_secret: 'c2VjcmV0', [field]: value })
+      assert.match(parsed?.error?.issues[0]?.message ?? 'taken', /^must consist of printable ASCII characters/, `${field} ${value}`)
+    }
+  }
   stage.kraken.permissions = ['query-funds', 'modify-trades']
   for (const [error, code, message] of [
     ['EAPI:Invalid key', 'EXCHANGE_KEY_REFUSED', /^api_key: the exchange refuses the key \(kraken: EAPI:Invalid key\)/],

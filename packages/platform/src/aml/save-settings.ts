@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { text } from '../http/schemas.ts'
+import { credential, text } from '../http/schemas.ts'
 import { LEVELS, PROVIDERS, readLevels, readProvider } from './levels.ts'
 import { sealToken, type AmlRow } from './policy.ts'
 import { amlShape, presentAml } from './present.ts'
@@ -16,7 +16,7 @@ export const saveAmlSettings = endpoint({
   method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write',
   body: z.strictObject({
     provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),
-    aml_token: text(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
+    aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
     aml_risk_levels: text(200).meta({ description: `Comma-separated: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'] }),
     aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),
   }),
@@ -24,7 +24,7 @@ export const saveAmlSettings = endpoint({
   async handler({ services, caller, body }) {
     const provider = readProvider(body.provider)
     const levels = readLevels(body.aml_risk_levels)
-    const token = body.aml_token.trim()
+    const token = body.aml_token
     let accepted: boolean
     try {
       accepted = await services.aml.providers[provider].verifyToken(token)

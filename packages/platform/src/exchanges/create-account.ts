@@ -4,7 +4,7 @@ import { RAISED_UNIQUE } from '../database/raised.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { text } from '../http/schemas.ts'
+import { credential, isPrintable, PRINTABLE, text } from '../http/schemas.ts'
 import { accountShape, presentAccount, sealCredentials, tellAccount, venueProblem, type AccountRow } from './account.ts'
 import { keepBalances } from './balances.ts'
 import { bookOpening } from './books.ts'
@@ -15,16 +15,17 @@ import { hashOfKey, type Credentials } from './venues.ts'
 const KEY_MAX = 1000
 const SECRET_MAX = 4000
 const HINT_CHARACTERS = 4
+const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 
 /** A private key in PEM has several lines; clients that cannot send them write `\n`. */
 const secret = z.string().min(1, 'must not be empty').max(SECRET_MAX)
   // oxlint-disable-next-line no-control-regex
   .refine((value) => !/[\u0000-\u0009\u000b-\u001f\u007f]/.test(value), 'must not contain control characters')
-  .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
+  .refine((value) => isPrintable(value.replaceAll('\n', '')), PRINTABLE)
   .transform((value) => (value.startsWith('-----BEGIN') ? value.replaceAll(String.raw`\n`, '\n') : value.trim()))
 
 export const fields = {
-  label: text(100), api_key: text(KEY_MAX).transform((value) => value.trim()), api_secret: secret, passphrase: text(200),
+  label: text(100), api_key: credential(KEY_MAX), api_secret: secret, passphrase: credential(200),
   allow_withdrawal: z.boolean().meta({ description: 'A key that may withdraw is refused unless this is true' }),
 }
 
@@ -86,7 +87,10 @@ export async function tryKey(
 ): Promise<{ permissions: Permissions; balances: Balance[] }> {
   let found: { permissions: Permissions; balances: Balance[] }
   try {
-    const { passphrase } = await services.exchanges.traits(exchange)
+    const { passphrase, secretIsBase64 = false } = await services.exchanges.traits(exchange)
+    if (secretIsBase64 && !BASE64.test(credentials.apiSecret)) {
+      throw new ApiError('INVALID_REQUEST', `api_secret: must be base64, as ${exchange} shows it`, { field: 'api_secret' })
+    }
     if (passphrase && credentials.passphrase === null) {
       throw new ApiError('INVALID_REQUEST', `passphrase: is required by ${exchange}`, { field: 'passphrase' })
     }

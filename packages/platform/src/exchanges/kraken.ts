@@ -24,7 +24,7 @@ const VARIANT = /^([A-Z0-9]+?)(?:\d\d)?\.(F|B|S|M|P|HOLD)$/
 /** Kraken spot REST; codes: docs.kraken.com, "Error messages". */
 export const kraken: Manner = {
   traits: {
-    orders: 'tested', absence: { afterMs: 90_000, beforeMs: null }, passphrase: false, postOnly: true,
+    orders: 'tested', absence: { afterMs: 90_000, beforeMs: null }, passphrase: false, secretIsBase64: true, postOnly: true,
     timesInForce: ['GTC', 'IOC', 'FOK'], withdrawalId: false,
   },
   options: {},

@@ -39,6 +39,8 @@ export interface VenueTraits {
   absence: { afterMs: number; beforeMs: number | null } | null
   /** Credentials beside key and secret. */
   passphrase: boolean
+  /** Its secrets are base64, of which a signature is made. */
+  secretIsBase64?: boolean
   postOnly: boolean
   timesInForce: readonly TimeInForce[]
   /** Whether a withdrawal names its client id, by which the venue refuses a second. */

@@ -2,7 +2,17 @@ import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
 import { mustBeOneOf } from './validate.ts'
 
+import { text } from '@custody/request-auth/bodies'
+
 export { assetName, decimal, text } from '@custody/request-auth/bodies'
+
+/** Whether a text can be sent in a header as it is: what a provider issues as a key is such a text. */
+export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
+export const PRINTABLE = 'must consist of printable ASCII characters, as the provider shows it'
+
+/** A key or token that another service has issued, without the spaces around it. */
+export const credential = (max: number) => text(max)
+  .refine((value) => isPrintable(value.trim()), PRINTABLE).transform((value) => value.trim())
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
