@@ -16,6 +16,7 @@ export interface Metrics {
   signingSeconds: Histogram<'outcome'>
   rpcRequests: Counter<'network' | 'outcome'>
   rpcSeconds: Histogram<'network'>
+  unreadable: Counter<'network' | 'kind'>
   deliveries: Counter<'outcome'>
   ordersUnknown: Counter<'exchange'>
   ordersWaiting: Gauge<'exchange' | 'status'>
@@ -96,6 +97,8 @@ export function createMetrics(): Metrics {
       'custody_sign_order_seconds', 'From an order to the signer nodes to its last answer, all pairs that were asked', SECONDS, 'outcome'),
     rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'outcome'),
     rpcSeconds: histogram('custody_rpc_seconds', 'Time to the head of a chain endpoint’s answer', SECONDS, 'network'),
+    unreadable: counter(
+      'custody_chain_unreadable_total', 'Transactions and fields of chains that could not be read and were left out', 'network', 'kind'),
     deliveries: counter('custody_webhook_deliveries_total', 'Tries to deliver an event; given_up: the last one of a delivery', 'outcome'),
     ordersUnknown: counter('custody_orders_unknown_total', 'Orders whose fate could not be learned for two minutes', 'exchange'),
     ordersWaiting: gauge('custody_orders_waiting', 'Orders at exchanges that have not ended', 'exchange', 'status'),

@@ -13,7 +13,10 @@ export function connectAll(
   return context.registry.networks.flatMap((network) => {
     const endpoint = endpoints[network.code]
     const connect = families[network.family]
-    return endpoint && connect ? [connect(context, network, endpoint, metrics ? watched(fetch, metrics, network) : fetch)] : []
+    if (!endpoint || !connect) return []
+    // A counter that begins above zero shows no increase.
+    for (const kind of ['transaction', 'field']) metrics?.unreadable.labels(network.code, kind).inc(0)
+    return [connect(context, network, endpoint, metrics ? watched(fetch, metrics, network) : fetch)]
   })
 }
 
