@@ -4,6 +4,7 @@ import {
   type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
 import { addressText, stakeAddressText } from './address.ts'
 import { fundingOf, openTransaction } from './body.ts'
@@ -32,10 +33,15 @@ export class CardanoClient implements ChainClient {
   readonly #endpoint: RpcEndpoint
   readonly #fetch: Fetch
   readonly #now: () => number
+  readonly #report: ReportUnreadable
   #parameters: { value: Parameters; at: number } | null = null
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  /** @param report is called with each transaction of which an output cannot be read */
+  constructor(
+    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
+    this.#report = report
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#now = now
@@ -154,7 +160,12 @@ export class CardanoClient implements ChainClient {
   }
 
   #transfers(txid: string, cbor: string): ChainTransfer[] {
-    return this.#open(txid, cbor).outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
+    const { outputs, unreadable: [first] } = this.#open(txid, cbor)
+    if (first) {
+      const reason = `output ${first.index} ${first.reason}`
+      this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
+    }
+    return outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
       const riders: Riders | null = assets.size > 0 || scriptBytes > 0

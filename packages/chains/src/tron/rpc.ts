@@ -13,6 +13,8 @@ import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, T
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const SUCCESS = 'SUCCESS'
+/** Types of contracts that payments are read from. */
+const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])
 /** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
 const MOVES = /^(?:a9059cbb|23b872dd)/i
 /** Spread of the timestamps of transactions that refer to one block. */
@@ -155,8 +157,9 @@ export class TronClient implements ChainClient {
       ids.add(each.txID)
       if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
       if (typeof each.ret?.[0]?.contractRet !== 'string') refuse(`${each.txID} without ret.contractRet`)
-      if (each.raw_data.contract.some(({ parameter }) => typeof parameter?.value !== 'object')) {
-        refuse(`${each.txID} without raw_data.contract.parameter.value`)
+      // Contracts of other types are not read, whatever they consist of.
+      if (each.raw_data.contract.some((contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address)) {
+        refuse(`${each.txID} without raw_data.contract.parameter.value.owner_address`)
       }
     }
   }
@@ -166,7 +169,7 @@ export class TronClient implements ChainClient {
    * transaction is asked for by itself: an endpoint may not have its logs yet.
    */
   async #logsOf(height: number, { txID, raw_data }: Transaction, { log = [] }: Info, tokens: ReadonlyMap<string, Asset>): Promise<Log[]> {
-    const { contract_address: contract, data } = raw_data.contract[0]?.parameter.value ?? {}
+    const { contract_address: contract, data } = raw_data.contract[0]?.parameter?.value ?? {}
     const moves = typeof contract === 'string' && tokens.has(contract.slice(2).toLowerCase()) && MOVES.test(data ?? '')
     if (log.length > 0 || !moves) return log
     const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
@@ -179,7 +182,7 @@ export class TronClient implements ChainClient {
   #native({ txID: txid, ret, raw_data }: Transaction): ChainTransfer[] {
     const [contract] = raw_data.contract
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
-    const { owner_address: owner, to_address: to, amount } = contract.parameter.value
+    const { owner_address: owner, to_address: to, amount } = contract.parameter?.value ?? {}
     if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
     const sender = addressOfHex(owner)
     return [{
@@ -200,8 +203,7 @@ export class TronClient implements ChainClient {
         throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
       }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
-      const owner = raw_data.contract[0]?.parameter.value.owner_address
-      const caller = owner === undefined ? null : addressOfHex(owner)
+      const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
       const logs = await this.#logsOf(height, each, info, tokens)
       found.push(...logs.flatMap((log, position): ChainTransfer[] => {
         if (typeof log.address !== 'string') {
@@ -438,6 +440,11 @@ export class TronClient implements ChainClient {
       ).amount ?? 0
     )
   }
+}
+
+/** The account that called a contract; null, and screening is incomplete, where the answer does not name one. */
+function callerOf(owner: unknown): string | null {
+  return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressOfHex(owner) : null
 }
 
 /** Nodes answer some messages as the hex of their text. */

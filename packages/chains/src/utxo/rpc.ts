@@ -1,5 +1,6 @@
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
@@ -9,7 +10,7 @@ import { addressOf } from './address.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
-const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
+const COIN_FIELDS = new Set(['value', 'feerate', 'mempoolminfee', 'minrelaytxfee'])
 
 /**
  * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash, what the output carries beside its value.
@@ -47,9 +48,14 @@ export class UtxoClient implements ChainClient {
   readonly #feeRates: FeeRates
   /** What {@link feeRates} answered last, with its source; null: nothing yet. */
   feeReading: FeeReading | null = null
+  readonly #report: ReportUnreadable
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  /** @param report is called with each transaction of which an output cannot be read */
+  constructor(
+    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
+    this.#report = report
     this.#feeRates = new FeeRates(network, endpoint.fee_floors, now)
     this.#call = jsonRpc(
       endpoint, fetch, (key, value, source) => (typeof value === 'number' && COIN_FIELDS.has(key) ? coins(value, source) : value)
@@ -138,6 +144,12 @@ export class UtxoClient implements ChainClient {
     return vout.flatMap((output) => {
       // Of Litecoin's extension blocks only what comes out of them has an address.
       if (output.ismweb === true) return []
+      // Of a form to come: without a script and an amount it is nobody's coin.
+      if (output.scriptPubKey === undefined && output.value === undefined) {
+        const reason = `output ${String(output.n)} has no script and no amount`
+        this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
+        return []
+      }
       const script = this.#scriptOf(txid, output)
       // CashTokens ride on it: spending it as a coin would burn them, or be refused.
       if ((output.tokenData !== undefined && output.tokenData !== null) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
