@@ -21,6 +21,14 @@ export class RpcUnavailable extends ChainError {
   }
 }
 
+/** The endpoint answered, and what it shows of one transaction is not that transaction. It says nothing about others. */
+export class RpcMismatch extends RpcUnavailable {
+  constructor(message: string) {
+    super(message)
+    this.name = 'RpcMismatch'
+  }
+}
+
 /** The node has no estimate of the fee rate that gets a transaction into a block, and nothing else says one. */
 export class NoFeeEstimate extends RpcUnavailable {
   constructor(network: string, level: keyof LevelRates) {

@@ -1,6 +1,6 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import {
-  exchange, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  exchange, RpcMismatch, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { reasonOf } from '../reason.ts'
@@ -178,10 +178,14 @@ export class CardanoClient implements ChainClient {
     })
   }
 
-  /** Body of a transaction in hex, as it was hashed. */
+  /** Body of a transaction in hex, as it was hashed. @throws RpcRefused where the endpoint does not show it; RpcMismatch */
   async transactionBody(txid: string): Promise<string> {
     const { cbor } = await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)
-    return bytesToHex(this.#open(txid, cbor).body)
+    try {
+      return bytesToHex(this.#open(txid, cbor).body)
+    } catch (error) {
+      throw new RpcMismatch(reasonOf(error))
+    }
   }
 
   /**
