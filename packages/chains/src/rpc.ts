@@ -21,6 +21,9 @@ export class RpcUnavailable extends ChainError {
   }
 }
 
+/** The answer did not come whole in its time, or is larger than is read: smaller questions may be answered. */
+export class RpcTooLarge extends RpcUnavailable {}
+
 /** The endpoint answered, and what it shows of one transaction is not that transaction. It says nothing about others. */
 export class RpcMismatch extends RpcUnavailable {
   constructor(message: string) {
@@ -63,6 +66,18 @@ export class RpcReverted extends RpcRefused {
 
 const RPC_TIMEOUT_MS = 8000
 /**
+ * For answers that hold a whole block, its receipts, or a page of transactions: up to some hundred megabytes, which a hosted node reads
+ * from its disk and sends over a shared line.
+ */
+const BLOCK_TIMEOUT_MS = 60_000
+/** Methods and paths (Tron, Cardano) with such an answer. */
+const BLOCK_ANSWERS = new RegExp(
+  '^(?:getblock|getBlock|eth_getBlockByNumber|eth_getBlockReceipts|eth_getLogs|ledger|getTransactions|getLedgers|getrawmempool'
+  + '|wallet/getblockbynum|wallet/gettransactioninfobyblocknum|/blocks/\\w+/txs/cbor)$')
+
+/** Milliseconds from a request to the end of its answer. @param what a method or a path */
+const timeoutOf = (what: string): number => (BLOCK_ANSWERS.test(what) ? BLOCK_TIMEOUT_MS : RPC_TIMEOUT_MS)
+/**
  * HTTP statuses by which an endpoint, or a proxy before it, says that it has not looked: credentials, quotas, overload. Nodes answer
  * errors of their own with 200, 400, 404 and 500.
  */
@@ -92,7 +107,8 @@ export async function exchange(
   let status: number
   // Not AbortSignal.timeout, whose timer and error come for every question, the answered ones too.
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), RPC_TIMEOUT_MS)
+  const timeoutMs = timeoutOf(what)
+  const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), timeoutMs)
   try {
     const response = await fetch(url, {
       method, headers: { ...headers, ...endpoint.headers, ...authorization }, signal: late.signal,
@@ -102,11 +118,12 @@ export async function exchange(
     text = await readText(response)
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    throw new RpcUnavailable(`${where}: ${isLate ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+    if (isLate) throw new RpcTooLarge(`${where}: no answer within ${timeoutMs} ms`)
+    throw new RpcUnavailable(`${where}: cannot be reached`)
   } finally {
     clearTimeout(timer)
   }
-  if (text === null) throw new RpcUnavailable(`${where}: answer is too large`)
+  if (text === null) throw new RpcTooLarge(`${where}: answer is too large`)
   return { status, text }
 }
 

@@ -2,7 +2,7 @@ import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
+  jsonRpc, RpcRefused, RpcTooLarge, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Network } from '../types.ts'
@@ -101,10 +101,9 @@ export class UtxoClient implements ChainClient {
   async block(height: number): Promise<ChainBlock | null> {
     let block: CoreBlock
     let hash: string
-    const verbosity = this.network.utxo?.block_verbosity === 1 ? true : 2
     try {
       hash = await this.#call<string>('getblockhash', [height])
-      block = await this.#call<CoreBlock>('getblock', [hash, verbosity])
+      block = await this.#wholeBlock(hash)
     } catch (error) {
       if (isRefusal(error, OUT_OF_RANGE, NOT_FOUND)) return null
       throw error
@@ -125,6 +124,18 @@ export class UtxoClient implements ChainClient {
       parent: block.previousblockhash ?? '',
       txids: transactions.map((each) => each.txid),
       transfers: transactions.flatMap((each) => this.#transfersOf(each)),
+    }
+  }
+
+  /** With its transactions, as far as the node shows them within its time; else their ids, each of which is then read by itself. */
+  async #wholeBlock(hash: string): Promise<CoreBlock> {
+    const ids = () => this.#call<CoreBlock>('getblock', [hash, this.network.utxo?.block_verbosity === 1 ? true : 1])
+    if (this.network.utxo?.block_verbosity === 1) return ids()
+    try {
+      return await this.#call<CoreBlock>('getblock', [hash, 2])
+    } catch (error) {
+      if (error instanceof RpcTooLarge) return ids()
+      throw error
     }
   }
 

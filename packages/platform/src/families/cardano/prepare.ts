@@ -9,8 +9,8 @@ import { cardanoCoins, coinsOfDead } from './coins.ts'
 import { rateOf } from './parameters.ts'
 
 /**
- * Foresees the coins, asks for what they come from, leaves out what cannot be read, and chooses again under the wallet's lock. A transfer that expired
- * spends all its coins again, so that every transaction of it excludes all others.
+ * Foresees the coins, asks for what they come from, leaves out what cannot be read, and chooses again under the wallet's lock.
+ * A transfer that expired spends all its coins again, so that every transaction of it excludes all others.
  */
 export async function prepare(chain: CoinChain<CardanoClient>, { row, asset, amount }: Task): Promise<Prepared> {
   const { context, network, client } = chain
