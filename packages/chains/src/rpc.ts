@@ -75,8 +75,13 @@ const BLOCK_ANSWERS = new RegExp(
   '^(?:getblock|getBlock|eth_getBlockByNumber|eth_getBlockReceipts|eth_getLogs|ledger|getTransactions|getLedgers|getrawmempool'
   + '|wallet/getblockbynum|wallet/gettransactioninfobyblocknum|/blocks/\\w+/txs/cbor)$')
 
-/** Milliseconds from a request to the end of its answer. @param what a method or a path */
-const timeoutOf = (what: string): number => (BLOCK_ANSWERS.test(what) ? BLOCK_TIMEOUT_MS : RPC_TIMEOUT_MS)
+/** Parameters by which such a method answers a block's head alone (EVM, Solana, XRP). */
+function asksForHead(method: string, params: unknown[] | Record<string, unknown>): boolean {
+  if (!Array.isArray(params)) return false
+  const [first, second] = params as ({ transactions?: unknown; transactionDetails?: unknown } | boolean | null | undefined)[]
+  if (method === 'ledger') return (first as { transactions?: unknown } | undefined)?.transactions !== true
+  return second === false || (typeof second === 'object' && second?.transactionDetails === 'none')
+}
 /**
  * HTTP statuses by which an endpoint, or a proxy before it, says that it has not looked: credentials, quotas, overload. Nodes answer
  * errors of their own with 200, 400, 404 and 500.
@@ -90,14 +95,18 @@ const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 export type JsonRpc = <T>(method: string, params: unknown[] | Record<string, unknown>) => Promise<T>
 
 /** What is asked over HTTP. `what` names it in errors. */
-export interface Exchange { url: string; what: string; method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Buffer }
+export interface Exchange {
+  url: string; what: string; method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Buffer
+  /** Its answer is a block's head alone, whatever `what` answers otherwise. */
+  isHead?: boolean
+}
 
 /**
  * One exchange with an endpoint, as its settings say who asks. The URL may hold a provider's key: errors name the host only.
  * @throws RpcUnavailable
  */
 export async function exchange(
-  endpoint: RpcEndpoint, fetch: Fetch, { url, what, method, headers, body }: Exchange
+  endpoint: RpcEndpoint, fetch: Fetch, { url, what, method, headers, body, isHead }: Exchange
 ): Promise<{ status: number; text: string }> {
   const where = `${new URL(url).host}: ${what}`
   const { username, password = '' } = endpoint
@@ -107,7 +116,7 @@ export async function exchange(
   let status: number
   // Not AbortSignal.timeout, whose timer and error come for every question, the answered ones too.
   const late = new AbortController()
-  const timeoutMs = timeoutOf(what)
+  const timeoutMs = BLOCK_ANSWERS.test(what) && isHead !== true ? BLOCK_TIMEOUT_MS : RPC_TIMEOUT_MS
   const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), timeoutMs)
   try {
     const response = await fetch(url, {
@@ -145,7 +154,7 @@ export function jsonRpc(
     const where = new URL(endpoint.url).host
     const { status, text } = await exchange(endpoint, fetch, {
       url: endpoint.url, what: method, method: 'POST', headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }), isHead: asksForHead(method, params),
     })
     let answer: { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
     try {
