@@ -3,6 +3,7 @@ import {
   exchange, RpcMismatch, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
@@ -45,6 +46,7 @@ export class CardanoClient implements ChainClient {
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#now = now
+    return checkedClient(this, network.code)
   }
 
   async #ask(path: string, body?: Uint8Array): Promise<unknown> {

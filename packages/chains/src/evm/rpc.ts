@@ -3,6 +3,7 @@ import {
   type ChainTip,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
@@ -62,6 +63,7 @@ export class EvmClient implements ChainClient {
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch)
     this.#report = report
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {

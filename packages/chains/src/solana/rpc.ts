@@ -3,6 +3,7 @@ import {
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
   type Senders, type Signed, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
@@ -58,6 +59,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch, exactNumbers)
     this.#now = now
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {

@@ -4,6 +4,7 @@ import {
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
 } from '../rpc.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
 import { splitMuxed } from './address.ts'
@@ -53,6 +54,7 @@ export class StellarClient implements TaggedClient {
     this.#call = jsonRpc(endpoint, fetch)
     this.#now = now
     this.#report = report
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {
@@ -206,7 +208,7 @@ export class StellarClient implements TaggedClient {
       if (answer.status === 'ERROR') {
         return { kind: 'rejected', reason: refusalOf(answer.errorResultXdr) }
       }
-      return { kind: 'unknown', reason: answer.status }
+      return { kind: 'unknown', reason: String(answer.status) }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
       return { kind: 'unknown', reason: reasonOf(error) }

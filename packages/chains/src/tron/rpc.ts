@@ -4,6 +4,7 @@ import {
   exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
@@ -71,6 +72,7 @@ export class TronClient implements ChainClient {
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#below = below
+    return checkedClient(this, network.code)
   }
 
   async #post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
@@ -184,9 +186,9 @@ export class TronClient implements ChainClient {
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
     const { owner_address: owner, to_address: to, amount } = contract.parameter?.value ?? {}
     if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
-    const sender = addressOfHex(owner)
+    const sender = addressIn(owner)
     return [{
-      txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount),
+      txid, position: -1, asset: this.network.native_asset, address: addressIn(to), amount: BigInt(amount),
       sender, senders: sendersOf([sender]), coinbase: false,
     }]
   }
@@ -442,9 +444,18 @@ export class TronClient implements ChainClient {
   }
 }
 
+/** An address of an answer. @throws RpcUnavailable where it is none */
+function addressIn(hex: string): string {
+  try {
+    return addressOfHex(hex)
+  } catch {
+    throw new RpcUnavailable('TRX: the node answered an address that is none')
+  }
+}
+
 /** The account that called a contract; null, and screening is incomplete, where the answer does not name one. */
 function callerOf(owner: unknown): string | null {
-  return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressOfHex(owner) : null
+  return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressIn(owner) : null
 }
 
 /** Nodes answer some messages as the hex of their text. */
@@ -456,7 +467,7 @@ function plain(message: string | undefined): string {
 function transferOf({ topics, data }: Log): { from: string; to: string; amount: bigint } | null {
   if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? '')) return null
   const amount = BigInt(`0x${data as string}`)
-  const party = (at: number) => addressOfHex((topics[at] as string).slice(24))
+  const party = (at: number) => addressIn((topics[at] as string).slice(24))
   return amount === 0n ? null : { from: party(1), to: party(2), amount }
 }
 

@@ -1,3 +1,4 @@
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
@@ -63,6 +64,7 @@ export class UtxoClient implements ChainClient {
     this.#callForCoins = jsonRpc(
       endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value)
     )
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {

@@ -1,3 +1,4 @@
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
@@ -71,6 +72,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     this.network = network
     this.#json = jsonRpc(endpoint, fetch)
     this.#now = now
+    return checkedClient(this, network.code)
   }
 
   /** rippled puts its errors into the result. */
@@ -168,7 +170,8 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
     const agents = transaction.Delegate === undefined ? [] : [transaction.Delegate]
     return [{
-      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount, sender: paid.from,
+      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount,
+      sender: typeof paid.from === 'string' ? paid.from : null,
       senders: sendersOf([paid.from, transaction.Account, ...agents]), coinbase: false,
       tag: paid.tag === undefined ? null : String(paid.tag),
     }]
