@@ -24,6 +24,17 @@ export class RpcUnavailable extends ChainError {
   }
 }
 
+/** The answer did not come whole in its time, or is larger than is read: smaller questions may be answered. */
+export class RpcTooLarge extends RpcUnavailable {}
+
+/** The endpoint answered, and what it shows of one transaction is not that transaction. It says nothing about others. */
+export class RpcMismatch extends RpcUnavailable {
+  constructor(message: string) {
+    super(message)
+    this.name = 'RpcMismatch'
+  }
+}
+
 /** The node has no estimate of the fee rate that gets a transaction into a block, and nothing else says one. */
 export class NoFeeEstimate extends RpcUnavailable {
   constructor(network: string, level: keyof LevelRates) {
@@ -58,6 +69,23 @@ export class RpcReverted extends RpcRefused {
 
 const RPC_TIMEOUT_MS = 8000
 /**
+ * For answers that hold a whole block, its receipts, or a page of transactions: up to some hundred megabytes, which a hosted node reads
+ * from its disk and sends over a shared line.
+ */
+const BLOCK_TIMEOUT_MS = 60_000
+/** Methods and paths (Tron, Cardano) with such an answer. */
+const BLOCK_ANSWERS = new RegExp(
+  '^(?:getblock|getBlock|eth_getBlockByNumber|eth_getBlockReceipts|eth_getLogs|ledger|getTransactions|getLedgers|getrawmempool'
+  + '|wallet/getblockbynum|wallet/gettransactioninfobyblocknum|/blocks/\\w+/txs/cbor)$')
+
+/** Parameters by which such a method answers a block's head alone (EVM, Solana, XRP). */
+function asksForHead(method: string, params: unknown[] | Record<string, unknown>): boolean {
+  if (!Array.isArray(params)) return false
+  const [first, second] = params as ({ transactions?: unknown; transactionDetails?: unknown } | boolean | null | undefined)[]
+  if (method === 'ledger') return (first as { transactions?: unknown } | undefined)?.transactions !== true
+  return second === false || (typeof second === 'object' && second?.transactionDetails === 'none')
+}
+/**
  * HTTP statuses by which an endpoint, or a proxy before it, says that it has not looked: credentials, quotas, overload. Nodes answer
  * errors of their own with 200, 400, 404 and 500.
  */
@@ -70,14 +98,18 @@ const ANSWER_BYTES_MAX = 256 * 1024 * 1024
 export type JsonRpc = <T>(method: string, params: unknown[] | Record<string, unknown>) => Promise<T>
 
 /** What is asked over HTTP. `what` names it in errors. */
-export interface Exchange { url: string; what: string; method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Buffer }
+export interface Exchange {
+  url: string; what: string; method: 'GET' | 'POST'; headers: Record<string, string>; body?: string | Buffer
+  /** Its answer is a block's head alone, whatever `what` answers otherwise. */
+  isHead?: boolean
+}
 
 /**
  * One exchange with an endpoint, as its settings say who asks. The URL may hold a provider's key: errors name the host only.
  * @throws RpcUnavailable
  */
 export async function exchange(
-  endpoint: RpcEndpoint, fetch: Fetch, { url, what, method, headers, body }: Exchange
+  endpoint: RpcEndpoint, fetch: Fetch, { url, what, method, headers, body, isHead }: Exchange
 ): Promise<{ status: number; text: string }> {
   const where = `${new URL(url).host}: ${what}`
   const { username, password = '' } = endpoint
@@ -87,7 +119,8 @@ export async function exchange(
   let status: number
   // Not AbortSignal.timeout, whose timer and error come for every question, the answered ones too.
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), RPC_TIMEOUT_MS)
+  const timeoutMs = BLOCK_ANSWERS.test(what) && isHead !== true ? BLOCK_TIMEOUT_MS : RPC_TIMEOUT_MS
+  const timer = setTimeout(() => late.abort(new DOMException('too late', 'TimeoutError')), timeoutMs)
   try {
     const response = await fetch(url, {
       method, headers: { ...headers, ...endpoint.headers, ...authorization }, signal: late.signal,
@@ -97,11 +130,12 @@ export async function exchange(
     text = await readText(response)
   } catch (error) {
     const isLate = error instanceof Error && error.name === 'TimeoutError'
-    throw new RpcUnavailable(`${where}: ${isLate ? `no answer within ${RPC_TIMEOUT_MS} ms` : 'cannot be reached'}`)
+    if (isLate) throw new RpcTooLarge(`${where}: no answer within ${timeoutMs} ms`)
+    throw new RpcUnavailable(`${where}: cannot be reached`)
   } finally {
     clearTimeout(timer)
   }
-  if (text === null) throw new RpcUnavailable(`${where}: answer is too large`)
+  if (text === null) throw new RpcTooLarge(`${where}: answer is too large`)
   return { status, text }
 }
 
@@ -123,7 +157,7 @@ export function jsonRpc(
     const where = new URL(endpoint.url).host
     const { status, text } = await exchange(endpoint, fetch, {
       url: endpoint.url, what: method, method: 'POST', headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }),
+      body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }), isHead: asksForHead(method, params),
     })
     let answer: { result?: unknown; error?: { code?: unknown; message?: unknown } | null }
     try {

@@ -6,6 +6,7 @@ import { Account, Keypair, MuxedAccount, StrKey, TransactionBuilder, type Transa
 import { xdr } from '@stellar/stellar-base'
 import * as fc from '../../../test/property.ts'
 import { exclusive, familyOf, loadRegistry, stellar, StellarClient, type Asset, type Fetch, type Network, type PublicKeyAt } from '../src/index.ts'
+import type { Unreadable } from '../src/index.ts'
 import { paymentUri as stellarUri } from '../src/stellar/payment-uri.ts'
 import { refuses } from './support.ts'
 
@@ -146,13 +147,13 @@ describe('transactions', () => {
 const text = (_key: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
 
 describe('client', () => {
-  const answering = (answers: Record<string, unknown>): StellarClient => {
+  const answering = (answers: Record<string, unknown>, o: { now?: () => number; report?: (problem: Unreadable) => void } = {}): StellarClient => {
     const fetch: Fetch = async (_url, init) => {
       const { method } = JSON.parse(String(init.body)) as { method: string }
       const answer = answers[method]
       return new Response(JSON.stringify(answer === undefined ? { error: { code: -32601, message: 'method not found' } } : { result: answer }))
     }
-    return new StellarClient(XLM, { url: 'http://127.0.0.1:1' }, fetch)
+    return new StellarClient(XLM, { url: 'http://127.0.0.1:1' }, fetch, o.now, o.report)
   }
   const envelope = (unsigned: { bytes: string }) => Buffer.from(unsigned.bytes, 'hex').toString('base64')
   const header = Buffer.concat([Buffer.alloc(32, 1), Buffer.alloc(4), Buffer.alloc(32, 2)]).toString('base64')
@@ -172,6 +173,108 @@ describe('client', () => {
     assert.deepEqual(block?.transfers.map(({ address, amount, tag }) => [address, amount, tag]), [[SINK, 15n, '0'], [SINK, 15n, '42'], [SINK, 15n, 'rent']])
     assert.equal(block?.parent, '02'.repeat(32))
     assert.equal(block?.txids.length, 4)
+  })
+
+  // Layouts by CAP-34 (arm 1), CAP-83 (arm 2) and CAP-88 (arms 3 and 4); 9 is of a protocol to come.
+  const uint32 = (value: number) => { const bytes = Buffer.alloc(4); bytes.writeUInt32BE(value); return bytes }
+  const signature = Buffer.concat([uint32(0), Buffer.alloc(32, 7), uint32(5), Buffer.alloc(5, 8), Buffer.alloc(3)])
+  const proposal = Buffer.concat([Buffer.alloc(64, 6), uint32(30), signature])
+  const milliseconds = Buffer.alloc(8, 3)
+  const ARMS: Record<number, Uint8Array> = {
+    0: Buffer.alloc(0), 1: signature, 2: proposal, 3: Buffer.concat([milliseconds, signature]), 4: Buffer.concat([milliseconds, proposal]), 9: Buffer.alloc(72, 9),
+  }
+  const headerOf = (arm: number, { reserve = 5_000_000, results = Buffer.alloc(32, 4), sequence = 9 } = {}) => Buffer.concat([
+    Buffer.alloc(32, 1), uint32(30), Buffer.alloc(32, 2),
+    Buffer.alloc(32), Buffer.alloc(8), uint32(2), uint32(5), Buffer.alloc(8), uint32(4), Buffer.alloc(4), uint32(arm), ARMS[arm] as Uint8Array,
+    results, Buffer.alloc(32), uint32(sequence), Buffer.alloc(8, 1), Buffer.alloc(8, 1), uint32(0), Buffer.alloc(8), uint32(100), uint32(reserve), uint32(1000),
+    Buffer.alloc(128), uint32(0), uint32(0),
+  ]).toString('base64')
+  const entryOf = (extension: Uint8Array) => Buffer.concat([
+    uint32(0), uint32(0), Uint8Array.from(StrKey.decodeEd25519PublicKey(SINK)), Buffer.from('00000000000f4240', 'hex'), Buffer.from('0000000000000008', 'hex'), uint32(3),
+    uint32(0), uint32(0), uint32(0), uint32(0), uint32(1), uint32(3), Buffer.alloc(32), uint32(2), Buffer.alloc(4), uint32(1), extension,
+  ]).toString('base64')
+  const keyOf = (account: string) => xdr.LedgerKey.account(new xdr.LedgerKeyAccount({ accountId: xdr.PublicKey.publicKeyTypeEd25519(Buffer.from(StrKey.decodeEd25519PublicKey(account))) })).toXDR('base64')
+  const heading = (headerXdr: unknown) => ({ getLatestLedger: { id: 'L', sequence: 9 }, getLedgers: { ledgers: [{ sequence: 9, hash: 'L', ledgerCloseTime: '1', headerXdr }] } })
+
+  test('the layout that these tests write is the library’s, for the arms that it knows', () => {
+    for (const arm of [0, 1]) assert.equal(xdr.LedgerHeaderHistoryEntry.fromXDR(headerOf(arm, { reserve: 1234 }), 'base64').header().baseReserve(), 1234)
+    const account = xdr.LedgerEntryData.fromXDR(entryOf(uint32(0)), 'base64').account()
+    assert.deepEqual([account.balance().toString(), account.seqNum().toString(), account.numSubEntries()], ['1000000', '8', 3])
+  })
+
+  test('every arm of a ledger’s value that is known shows the base reserve', async () => {
+    for (const arm of [0, 1, 2, 3, 4]) {
+      const reports: Unreadable[] = []
+      const client = answering({ ...heading(headerOf(arm, { reserve: 7_000_000 })), getLedgerEntries: { entries: [{ key: keyOf(SINK), xdr: entryOf(uint32(0)) }] } }, { report: (each) => { reports.push(each) } })
+      assert.equal(await client.activation(), 14_000_000n, `arm ${arm}`)
+      assert.deepEqual(await client.account(SINK), { balance: 1_000_000n, sequence: 9n, reserve: 5n * 7_000_000n, requiresTag: false, closed: false })
+      assert.deepEqual(reports, [])
+    }
+  })
+
+  test('a header that cannot be read: the base reserve read before, else 5,000,000 stroops, and a report; never an error', async () => {
+    const unread: [string, unknown][] = [
+      ['an arm to come', headerOf(9)], ['a field more before it', headerOf(0, { sequence: 10 })], ['cut short', headerOf(3).slice(0, 160)],
+      ['seven upgrades', Buffer.concat([Buffer.alloc(108), uint32(7), Buffer.alloc(400)]).toString('base64')], ['empty', ''], ['missing', undefined], ['a number', 7],
+    ]
+    for (const [what, headerXdr] of unread) {
+      const reports: Unreadable[] = []
+      const client = answering(heading(headerXdr), { report: (each) => { reports.push(each) } })
+      assert.equal(await client.activation(), 10_000_000n, what)
+      assert.deepEqual(reports.map(({ network, kind, name }) => [network, kind, name]), [['XLM', 'field', 'LedgerHeader.baseReserve']], what)
+    }
+    let now = 0
+    const answers = heading(headerOf(3, { reserve: 6_000_000 }))
+    const client = answering(answers, { now: () => now })
+    assert.equal(await client.activation(), 12_000_000n)
+    Object.assign(answers, heading(headerOf(9)))
+    now += 120_000
+    assert.equal(await client.activation(), 12_000_000n, 'the last known value')
+  })
+
+  test('an account whose extension is of a protocol to come shows its balance and sequence', async () => {
+    const liabilities = Buffer.alloc(16)
+    const cases: [Uint8Array, bigint, number][] = [
+      [uint32(0), 5n, 0], [Buffer.concat([uint32(1), liabilities, uint32(0)]), 5n, 0],
+      [Buffer.concat([uint32(1), liabilities, uint32(2), uint32(2), uint32(1), uint32(0), uint32(0)]), 4n, 0],
+      [Buffer.concat([uint32(1), liabilities, uint32(5), Buffer.alloc(16)]), 5n, 1], [uint32(9), 5n, 1],
+    ]
+    for (const [extension, entries, told] of cases) {
+      const reports: Unreadable[] = []
+      const client = answering({ ...heading(headerOf(4)), getLedgerEntries: { entries: [{ key: keyOf(SINK), xdr: entryOf(extension) }] } }, { report: (each) => { reports.push(each) } })
+      assert.deepEqual(await client.account(SINK), { balance: 1_000_000n, sequence: 9n, reserve: entries * 5_000_000n, requiresTag: false, closed: false })
+      assert.deepEqual(reports.map(({ name }) => name), told === 0 ? [] : ['AccountEntry.ext'])
+    }
+    const broken = answering({ ...heading(headerOf(4)), getLedgerEntries: { entries: [{ key: keyOf(SINK), xdr: 'AAAA' }] } })
+    await assert.rejects(broken.account(SINK), { code: 'RPC_UNAVAILABLE', message: /getLedgerEntries answered a xdr that cannot be read/ })
+  })
+
+  test('a ledger of a later protocol without its transactions is noticed', async () => {
+    for (const arm of [2, 3, 4]) {
+      const client = answering({ ...heading(headerOf(arm)), getTransactions: { transactions: [], latestLedger: 9 } })
+      await assert.rejects(client.block(9), /getTransactions answered ledger 9 without its transactions/)
+    }
+  })
+
+  test('a transaction that cannot be decoded is reported and does not stop the others', async () => {
+    const reports: Unreadable[] = []
+    const shown = (txHash: string, more: object = {}) => ({ status: 'SUCCESS', txHash, ledger: 9, envelopeXdr: envelope(build({ tag: '5' })), resultXdr: success, ...more })
+    const odd = [['type', uint32(99).toString('base64')], ['short', 'AAAAAg=='], ['null', null]] as const
+    const client = answering({
+      ...heading(headerOf(3)),
+      getTransactions: { transactions: [shown('a'), ...odd.map(([txHash, envelopeXdr]) => shown(txHash, { envelopeXdr })), shown('results', { resultXdr: success.slice(0, 16) }), shown('b')], latestLedger: 9 },
+    }, { report: (each) => { reports.push(each) } })
+    const block = await client.block(9)
+    assert.deepEqual(block?.transfers.map(({ txid, tag }) => [txid, tag]), [['a', '5'], ['b', '5']])
+    assert.deepEqual(reports.map(({ kind, name }) => [kind, name]), [['transaction', 'type'], ['transaction', 'short'], ['transaction', 'null'], ['transaction', 'results']])
+    assert.equal(block?.txids.length, 6)
+  })
+
+  test('the fee of a transfer is read also where its result has a code to come', async () => {
+    const resultXdr = Buffer.concat([Buffer.from('0000000000000064', 'hex'), uint32(0xffff_ff00), uint32(0)]).toString('base64')
+    const client = answering({ ...heading(headerOf(3)), getTransaction: { status: 'FAILED', ledger: 9, resultXdr }, sendTransaction: { status: 'ERROR', errorResultXdr: resultXdr } })
+    assert.deepEqual(await client.status('h'), { state: 'included', height: 9, blockHash: 'L', succeeded: false, fee: 100n })
+    assert.deepEqual(await client.broadcast('00'), { kind: 'rejected', reason: 'ERROR' })
   })
 
   test('dead only past its end, where the endpoint keeps the transaction’s whole life', async () => {

@@ -33,7 +33,7 @@ const COMMANDS: Record<string, Answering> = {
   fund, mine, halt, reorg, fault, clock,
   risk: ({ risks }, { address, level }) => risks.set(address, level),
   price: ({ quotes }, { coin, price, source }) => quotes.set(coin, price, source),
-  drop, congestion,
+  drop, congestion, special,
   contract: ({ chains }, { network, ticker }) => localContract(chains, network, ticker),
   venue: ({ venues, url }, command) => venueCommands(venues, url, command),
   urls, info,
@@ -102,6 +102,11 @@ async function drop({ chains }: Stage, { network, hash }: Command): Promise<unkn
   return { network, hash }
 }
 
+/** A payment in a form that only some networks have. */
+async function special({ chains }: Stage, { network, kind, address, amount, tokens, nft, commitment }: Command): Promise<unknown> {
+  return having(chains, network, 'special', 'has no special payments').special({ kind, address, amount, tokens, nft, commitment })
+}
+
 /** Blocks leave out what pays less than a rate, in the unit of the network's fees. 0 ends it. */
 async function congestion({ chains }: Stage, { network, fee_rate: rate }: Command): Promise<unknown> {
   await chainOf(chains, network).congest(rate)
@@ -141,7 +146,7 @@ function chainOf(chains: readonly LocalChain[], network: unknown): LocalChain {
 }
 
 /** The chain of a network, where it is one of those that can do something. */
-function having<Ability extends 'advance' | 'drop'>(
+function having<Ability extends 'advance' | 'drop' | 'special'>(
   chains: readonly LocalChain[], network: unknown, ability: Ability, hasNone: string
 ): LocalChain & Required<Pick<LocalChain, Ability>> {
   const able = chains.filter((chain): chain is LocalChain & Required<Pick<LocalChain, Ability>> => chain[ability] !== undefined)

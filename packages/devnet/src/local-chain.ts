@@ -9,6 +9,9 @@ export interface LocalContract { asset: string; address: string; decimals: numbe
 /** A payment from the faucet, as the operator wrote it: each chain reads its own part and names what is wrong. */
 export interface FundOrder { asset: string; address: unknown; amount: unknown; tag: unknown; tokens: unknown; delivered: unknown }
 
+/** A payment in a form that only some chains have, as the operator wrote it. */
+export interface SpecialOrder { kind: unknown; address: unknown; amount: unknown; tokens: unknown; nft: unknown; commitment: unknown }
+
 /** What a transaction in a block paid to one address, in the asset's smallest unit; `index` tells several of one transaction apart. */
 export interface Payment { hash: string; index: number; asset: string; address: string; tag: string | null; amount: bigint }
 
@@ -25,7 +28,7 @@ export interface ChainInfo { head: Head | null; waiting: number | null; engine: 
  * One local network, as the HTTP server and the operator's commands see it. Every family implements it in its own
  * folder; nothing outside that folder asks which family a network is of.
  *
- * What a chain cannot do it refuses in one sentence (RequestError). `advance`, `drop` and `tokenAddress` are not there
+ * What a chain cannot do it refuses in one sentence (RequestError). `advance`, `drop`, `special` and `tokenAddress` are not there
  * on chains that have no such thing; a command that needs them names the chains that do.
  */
 export interface LocalChain {
@@ -67,6 +70,8 @@ export interface LocalChain {
   advance?: (ms: number) => Promise<Head & { time: number }>
   /** The node forgets a transaction that waits. */
   drop?: (hash: unknown) => Promise<void>
+  /** Makes a payment in a form that only this chain has. */
+  special?: (order: SpecialOrder) => Promise<{ hash: string }>
   /** Where the local contract of an asset stands, or would: it follows from the asset's name. */
   tokenAddress?: (asset: string) => string
 }

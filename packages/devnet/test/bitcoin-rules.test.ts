@@ -266,7 +266,7 @@ test('without full replacement, a conflict that does not signal is final', async
     const outcome = async (sequence: number, fee: bigint) => {
       const tx = await pay([{ txid, vout, value: COIN, sequence }], [{ script: bob.script, value: COIN - fee }])
       const { parseTx } = await import('../src/bitcoin/transaction.ts')
-      const result = strict.submit(parseTx(Buffer.from(tx.toBuffer())))
+      const result = strict.submit(parseTx(Buffer.from(tx.toBuffer()), strict.network))
       return 'rejection' in result ? result.rejection.reason : 'accepted'
     }
     assert.equal(await outcome(0xffffffff, 1000n), 'accepted')

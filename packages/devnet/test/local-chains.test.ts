@@ -128,7 +128,7 @@ test('what it cannot do it says in one sentence', async () => {
   await refused({ command: 'mine', network: 'BTC', blocks: 1 }, 'network "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'fund', asset: 'BTC', address: 'x', amount: '1' }, 'asset "BTC" is unknown: one of XLM, TOY')
   await refused({ command: 'toString' }, `command "toString" is unknown: one of ${[
-    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'contract', 'venue', 'urls',
+    'fund', 'mine', 'halt', 'reorg', 'fault', 'clock', 'risk', 'price', 'drop', 'congestion', 'special', 'contract', 'venue', 'urls',
     'info',
   ].join(', ')}`)
 })

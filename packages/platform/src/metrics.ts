@@ -17,6 +17,7 @@ export interface Metrics {
   rpcRequests: Counter<'network' | 'outcome'>
   rpcRequestsAllowed: Gauge<'network'>
   rpcSeconds: Histogram<'network'>
+  unreadable: Counter<'network' | 'kind'>
   deliveries: Counter<'outcome'>
   ordersUnknown: Counter<'exchange'>
   ordersWaiting: Gauge<'exchange' | 'status'>
@@ -99,6 +100,8 @@ export function createMetrics(): Metrics {
     rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'outcome'),
     rpcRequestsAllowed: gauge('custody_rpc_requests_per_day', 'Questions a day that an endpoint allows, as it was configured', 'network'),
     rpcSeconds: histogram('custody_rpc_seconds', 'Time to the head of a chain endpoint’s answer', SECONDS, 'network'),
+    unreadable: counter(
+      'custody_chain_unreadable_total', 'Transactions and fields of chains that could not be read and were left out', 'network', 'kind'),
     deliveries: counter('custody_webhook_deliveries_total', 'Tries to deliver an event; given_up: the last one of a delivery', 'outcome'),
     ordersUnknown: counter('custody_orders_unknown_total', 'Orders whose fate could not be learned for two minutes', 'exchange'),
     ordersWaiting: gauge('custody_orders_waiting', 'Orders at exchanges that have not ended', 'exchange', 'status'),

@@ -15,6 +15,7 @@ import type { Caller } from '../src/http/endpoint.ts'
 import { devnetControl, localEndpoints } from '../src/app/local.ts'
 import { createMetrics } from '../src/metrics.ts'
 import { connectAll } from '../src/app/connect.ts'
+import { reportUnreadable } from '../src/app/report-unreadable.ts'
 import { Networks } from '../src/engine/networks.ts'
 import { stageServices } from './chain-stage.ts'
 import { readTiers } from '../src/settings/tiers.ts'
@@ -92,7 +93,8 @@ export class FamilyStage {
       devnet: devnetControl(devnet.url),
     }, {})
     const networks = registry.networks.filter(({ code }) => code === place.code)
-    const [connected] = connectAll({ ...this.services }, localEndpoints(devnet.url, networks), ask) as [Chain]
+    const report = reportUnreadable(this.services.log, this.services.metrics)
+    const [connected] = connectAll({ ...this.services, report }, localEndpoints(devnet.url, networks), ask) as [Chain]
     Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
     this.#scan = () => loop.run(new AbortController().signal)

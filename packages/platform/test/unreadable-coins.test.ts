@@ -69,3 +69,42 @@ for (const place of PLACES) {
     })
   }
 }
+
+for (const [what, change] of [
+  ['is not shown', () => Response.json({ status_code: 404, error: 'Not Found', message: 'not found' }, { status: 404 })],
+  ['is shown in a form that cannot be read', ({ cbor }: { cbor: string }) => Response.json({ cbor: cbor.slice(0, -20) })],
+  ['is shown as another one', ({ cbor }: { cbor: string }) => Response.json({ cbor: `84a3${'00800180'}0200a0f5f6${cbor.slice(0, 0)}` })],
+] as const) {
+  test(`ADA: where the transaction of a coin ${what}, others pay; a transfer that needs it waits, and says so`, async () => {
+    const odd = new Set<string>()
+    const place: Place = { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '10', amount: '5' }
+    const stage = new FamilyStage(database.get(), devnet, place, clock, async (url, init) => {
+      const response = await fetch(url, init)
+      const txid = /\/txs\/([0-9a-f]{64})\/cbor$/.exec(url)?.[1]
+      if (txid === undefined || !odd.has(txid)) return response
+      return change(await response.json() as { cbor: string })
+    })
+    try {
+      await stage.open()
+      await stage.fund('10')
+      await stage.fund('10')
+      const coins = await stage.database.query<{ txid: string }>('select txid from utxos order by txid')
+      assert.equal(coins.length, 3)
+      for (const { txid } of coins.slice(0, 2)) odd.add(txid)
+      const paid = await stage.create('paid')
+      await stage.run()
+      assert.equal((await stage.read(paid)).state, 'CONFIRMED')
+      const waits = await stage.create('waits', { amount: '8' })
+      for (let turn = 0; turn < 8; turn++) await stage.turn()
+      const { state, status, last_error: reason } = await stage.read(waits)
+      assert.deepEqual([state, status], ['QUEUED', 'pending'])
+      assert.match(reason ?? '', /^waits for coins that cannot be spent now: [0-9a-f]{64}:\d+ \(.+\) and 1 more$/)
+      odd.clear()
+      await stage.run()
+      assert.equal((await stage.read(waits)).state, 'CONFIRMED')
+      await stage.check()
+    } finally {
+      await stage.close()
+    }
+  })
+}

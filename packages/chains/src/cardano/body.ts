@@ -2,7 +2,9 @@ import { blake2b } from '@noble/hashes/blake2.js'
 import { bytesToHex, concatBytes, hexToBytes } from '@noble/hashes/utils.js'
 import { shape } from '../shapes.ts'
 import { ChainError } from '../types.ts'
-import { array, bytesOf, byteString, field, itemsOf, map, read, tagged, uint, uintOf, type Item } from './cbor.ts'
+import {
+  array, bytesOf, byteString, field, itemsOf, map, read, spanOfField, spansOf, tagged, uint, uintOf, type Item, type Span,
+} from './cbor.ts'
 
 /** Quantities of native tokens by unit: the policy's 28 bytes and the name, in hex, as Blockfrost writes it. */
 export type Assets = ReadonlyMap<string, bigint>
@@ -129,33 +131,54 @@ function readOutput(item: Item): FoundOutput {
   return { address: bytesOf(field(item, 0)), ...readValue(field(item, 1)), scriptBytes }
 }
 
+/** @throws ChainError `TRANSACTION` where the output is of a form that is not known */
+const readOutputAt = (body: Uint8Array, { start, end }: Span): FoundOutput => readOutput(read(body.subarray(start, end)))
+
+function outputSpans(body: Uint8Array): Span[] {
+  const outputs = spanOfField(body, 0, 1)
+  if (!outputs) throw new ChainError('TRANSACTION', 'has no list where one must be')
+  return spansOf(body, outputs.start, 'array')
+}
+
 /**
  * Output `index` of a body, or null. A transaction whose script failed has one, behind those that it names: what is
  * left of its collateral.
  */
 export function outputOf(body: Uint8Array, index: number): FoundOutput | null {
-  const root = read(body)
-  const outputs = itemsOf(field(root, 1))
-  const found = outputs[index] ?? (index === outputs.length ? field(root, 16) : undefined)
-  return found ? readOutput(found) : null
+  const outputs = outputSpans(body)
+  const found = outputs[index] ?? (index === outputs.length ? spanOfField(body, 0, 16) : undefined)
+  return found ? readOutputAt(body, found) : null
 }
 
-/** A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded, and the outputs that it really made. */
+/**
+ * A transaction as it stands on the chain: its body's exact bytes, whether its scripts succeeded, and the outputs that it really made.
+ * `unreadable`: outputs of a form that is not known, which are left out. Nothing else of it is read: data of scripts, metadata and fields
+ * to come cannot hide what it pays.
+ */
 export function openTransaction(raw: Uint8Array): {
   id: string; body: Uint8Array; isValid: boolean; outputs: (FoundOutput & { index: number })[]
+  unreadable: { index: number; reason: string }[]
 } {
-  const root = read(raw)
-  const [first, , third, fourth] = itemsOf(root)
+  const [first, , third, fourth] = spansOf(raw, 0, 'array')
   if (!first) throw new ChainError('TRANSACTION', 'is not a Cardano transaction')
   const body = raw.subarray(first.start, first.end)
   // Before Alonzo there was no mark of validity.
-  const isValid = fourth === undefined || third?.kind !== 'simple' || raw[third.start] === TRUE
-  const named = itemsOf(field(first, 1))
-  const back = field(first, 16)
-  const outputs = isValid
-    ? named.map((item, index) => ({ ...readOutput(item), index }))
-    : back ? [{ ...readOutput(back), index: named.length }] : []
-  return { id: bytesToHex(hashOf(body)), body, isValid, outputs }
+  const mark = third && raw[third.start]
+  const isValid = fourth === undefined || mark === undefined || mark >> 5 !== SIMPLE || mark === TRUE
+  const named = outputSpans(body)
+  const back = spanOfField(body, 0, 16)
+  const made = isValid ? named.map((span, index) => ({ span, index })) : back ? [{ span: back, index: named.length }] : []
+  const outputs: (FoundOutput & { index: number })[] = []
+  const unreadable: { index: number; reason: string }[] = []
+  for (const { span, index } of made) {
+    try {
+      outputs.push({ ...readOutputAt(body, span), index })
+    } catch (error) {
+      if (!(error instanceof ChainError)) throw error
+      unreadable.push({ index, reason: error.message })
+    }
+  }
+  return { id: bytesToHex(hashOf(body)), body, isValid, outputs, unreadable }
 }
 
 /** Certificates that give a stake key's deposit back: before Conway, and since. */
@@ -167,22 +190,37 @@ const STAKE_SCRIPT = 0xf0
 
 /** Reward accounts whose lovelace a body spends beside its inputs, in bytes without a network; null: one that has no address. */
 export function fundingOf(body: Uint8Array): (Uint8Array | null)[] {
-  const root = read(body)
-  const withdrawals = field(root, 5)
-  const certificates = field(root, 4)
+  const part = (key: number): Item | undefined => {
+    const span = spanOfField(body, 0, key)
+    return span && read(body.subarray(span.start, span.end))
+  }
+  const withdrawals = part(5)
+  const certificates = spanOfField(body, 0, 4)
   return [
     ...(withdrawals?.kind === 'map' ? withdrawals.entries.map(([account]) => bytesOf(account)) : []),
-    ...(certificates ? itemsOf(certificates) : []).flatMap((certificate): (Uint8Array | null)[] => {
-      const [kind, credential] = itemsOf(certificate)
-      if (uintOf(kind) === REPRESENTATIVE_RETIREMENT) return [null]
-      if (!DEREGISTRATIONS.has(uintOf(kind))) return []
-      const [holder, hash] = itemsOf(credential)
-      return [concatBytes(Uint8Array.of(uintOf(holder) === 0n ? STAKE_KEY : STAKE_SCRIPT), bytesOf(hash))]
+    ...(certificates ? spansOf(body, certificates.start, 'array') : []).flatMap(({ start, end }): (Uint8Array | null)[] => {
+      try {
+        return fundingOfCertificate(read(body.subarray(start, end)))
+      } catch (error) {
+        // One of a form that is not known may give something back, and nobody can say to whom.
+        if (error instanceof ChainError) return [null]
+        throw error
+      }
     }),
   ]
 }
 
+function fundingOfCertificate(certificate: Item): (Uint8Array | null)[] {
+  const [kind, credential] = itemsOf(certificate)
+  if (uintOf(kind) === REPRESENTATIVE_RETIREMENT) return [null]
+  if (!DEREGISTRATIONS.has(uintOf(kind))) return []
+  const [holder, hash] = itemsOf(credential)
+  return [concatBytes(Uint8Array.of(uintOf(holder) === 0n ? STAKE_KEY : STAKE_SCRIPT), bytesOf(hash))]
+}
+
 const TRUE = 0xf5
+/** Major type of booleans. */
+const SIMPLE = 7
 const NULL = 0xf6
 const WITNESS_BYTES = 101
 

@@ -1,8 +1,9 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import { ChainError, type Network, type Riders, type UnsignedTransaction } from '../types.ts'
-import { addressBytes } from './address.ts'
+import { reasonOf } from '../reason.ts'
+import { addressBytes, addressText } from './address.ts'
 import {
-  compareInputs, encodeBody, encodeOutput, encodeValue, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets,
+  compareInputs, encodeBody, encodeOutput, encodeValue, hashOf, NO_ASSETS, openTransaction, outputOf, parseBody, signedBytes, type Assets,
   type Body, type Output,
 } from './body.ts'
 
@@ -61,6 +62,23 @@ function leastCoin(output: Output, parameters: Parameters = PARAMETERS): bigint 
 /** Smallest amount that can be paid to an address. */
 export function leastPayment(network: Network, to: string, amount: bigint, parameters: Parameters = PARAMETERS): bigint {
   return leastCoin({ address: addressBytes(network, to), coin: amount, assets: NO_ASSETS }, parameters)
+}
+
+/**
+ * Why nodes would refuse to sign for a coin: the body that made it cannot be read, or its output is not the coin's. Null: they would not.
+ * @param previous the body in hex
+ */
+export function unspendable(network: Network, coin: Pick<Coin, 'txid' | 'vout' | 'value' | 'address'>, previous: string): string | null {
+  try {
+    const body = hexToBytes(previous)
+    if (bytesToHex(hashOf(body)) !== coin.txid) return 'its transaction has another id'
+    const output = outputOf(body, coin.vout)
+    if (output === null) return 'its transaction has no such output'
+    if (output.coin !== coin.value || addressText(network, output.address) !== coin.address) return 'its output is another one'
+    return null
+  } catch (error) {
+    return `its transaction cannot be read: ${reasonOf(error)}`
+  }
 }
 
 /** Body of a signed transaction, both in hex: what an input needs as its previous transaction. */

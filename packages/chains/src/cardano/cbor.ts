@@ -13,6 +13,7 @@ export type Item = { start: number; end: number } & (
 
 const DEPTH_MAX = 128
 const INDEFINITE = 31
+const BREAK = 0xff
 const KINDS = { uint: 0, bytes: 2, array: 4, map: 5, tag: 6 } as const
 
 function fail(message: string): never {
@@ -72,7 +73,7 @@ class Reader {
   }
 
   #isBreak(): boolean {
-    if (this.#bytes[this.#at] !== 0xff) return false
+    if (this.#bytes[this.#at] !== BREAK) return false
     this.#at++
     return true
   }
@@ -130,6 +131,110 @@ class Reader {
       default: {
         number()
         return { kind: 'simple', start, end: this.#at }
+      }
+    }
+  }
+}
+
+/** Where an item's bytes are. */
+export interface Span { start: number; end: number }
+
+/**
+ * Items of a map or an array, of which only some are to be read: the others are skipped without recursion and may be nested as deeply as
+ * the bytes are long, as data of scripts are.
+ * @param at where the map or array begins @param kind of the item, tags before it being skipped
+ * @throws ChainError `TRANSACTION` where it is another kind of item, or is cut short
+ */
+export function spansOf(bytes: Uint8Array, at: number, kind: 'array' | 'map'): Span[] {
+  const skipper = new Skipper(bytes, at)
+  let found = skipper.head()
+  while (found.major === KINDS.tag) found = skipper.head()
+  if (found.major !== KINDS[kind]) fail(`has no ${kind === 'array' ? 'list' : 'map'} where one must be`)
+  const perEntry = kind === 'map' ? 2n : 1n
+  const spans: Span[] = []
+  while (found.argument === null ? !skipper.isBreak() : BigInt(spans.length) < found.argument * perEntry) {
+    const start = skipper.at
+    skipper.skip()
+    spans.push({ start, end: skipper.at })
+  }
+  if (kind === 'map' && spans.length % 2 !== 0) fail('is not CBOR')
+  return spans
+}
+
+/** The value under a whole-number key of a map that begins at `at`, in whichever width the key is written; it has it at most once. */
+export function spanOfField(bytes: Uint8Array, at: number, key: number): Span | undefined {
+  const spans = spansOf(bytes, at, 'map')
+  const found: Span[] = []
+  for (let index = 0; index < spans.length; index += 2) {
+    const name = spans[index] as Span
+    const { major, argument } = new Skipper(bytes, name.start).head()
+    if (major === KINDS.uint && argument === BigInt(key)) found.push(spans[index + 1] as Span)
+  }
+  if (found.length > 1) fail('names a field twice')
+  return found[0]
+}
+
+/** Passes over items without keeping them. */
+class Skipper {
+  readonly #bytes: Uint8Array
+  at: number
+
+  constructor(bytes: Uint8Array, at: number) {
+    this.#bytes = bytes
+    this.at = at
+  }
+
+  #take(length: bigint): number {
+    const start = this.at
+    if (length > BigInt(this.#bytes.length - start)) fail('ends too early')
+    this.at = start + Number(length)
+    return start
+  }
+
+  isBreak(): boolean {
+    if (this.#bytes[this.at] !== BREAK) return false
+    this.at++
+    return true
+  }
+
+  /** `argument` null: of indefinite length. */
+  head(): { major: number; argument: bigint | null } {
+    const first = this.#bytes[this.#take(1n)] as number
+    const [major, info] = [first >> 5, first & INDEFINITE]
+    if (info < 24) return { major, argument: BigInt(info) }
+    if (info === INDEFINITE) return { major, argument: null }
+    if (info > 27) fail('is not CBOR')
+    const length = 1 << (info - 24)
+    const start = this.#take(BigInt(length))
+    let argument = 0n
+    for (let at = start; at < start + length; at++) argument = (argument << 8n) | BigInt(this.#bytes[at] as number)
+    return { major, argument }
+  }
+
+  /** One item. What is open is counted, never entered by a call of its own. */
+  skip(): void {
+    // Items that are still to come in each open array, map or tag; null: until its break.
+    const open: (bigint | null)[] = [1n]
+    while (open.length > 0) {
+      const left = open.at(-1) as bigint | null
+      if (left === 0n || (left === null && this.isBreak())) {
+        open.pop()
+        continue
+      }
+      if (left !== null) open[open.length - 1] = left - 1n
+      const { major, argument } = this.head()
+      switch (major) {
+        case 2: case 3:
+          if (argument === null) open.push(null)
+          else this.#take(argument)
+          break
+        case 4: open.push(argument); break
+        case 5: open.push(argument === null ? null : argument * 2n); break
+        case 6:
+          if (argument === null) fail('is not CBOR')
+          open.push(1n)
+          break
+        default: if (argument === null) fail('is not CBOR')
       }
     }
   }

@@ -1,9 +1,11 @@
 import { bytesToHex, hexToBytes } from '@noble/hashes/utils.js'
 import {
-  exchange, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
+  exchange, RpcMismatch, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type Fetch, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Network, type Riders } from '../types.ts'
 import { addressText, stakeAddressText } from './address.ts'
 import { fundingOf, openTransaction } from './body.ts'
@@ -32,13 +34,19 @@ export class CardanoClient implements ChainClient {
   readonly #endpoint: RpcEndpoint
   readonly #fetch: Fetch
   readonly #now: () => number
+  readonly #report: ReportUnreadable
   #parameters: { value: Parameters; at: number } | null = null
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  /** @param report is called with each transaction of which an output cannot be read */
+  constructor(
+    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
+    this.#report = report
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#now = now
+    return checkedClient(this, network.code)
   }
 
   async #ask(path: string, body?: Uint8Array): Promise<unknown> {
@@ -154,7 +162,12 @@ export class CardanoClient implements ChainClient {
   }
 
   #transfers(txid: string, cbor: string): ChainTransfer[] {
-    return this.#open(txid, cbor).outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
+    const { outputs, unreadable: [first] } = this.#open(txid, cbor)
+    if (first) {
+      const reason = `output ${first.index} ${first.reason}`
+      this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
+    }
+    return outputs.flatMap(({ index, address, coin, assets, scriptBytes }) => {
       const to = addressText(this.network, address)
       if (to === null || coin === 0n) return []
       const riders: Riders | null = assets.size > 0 || scriptBytes > 0
@@ -167,10 +180,14 @@ export class CardanoClient implements ChainClient {
     })
   }
 
-  /** Body of a transaction in hex, as it was hashed. */
+  /** Body of a transaction in hex, as it was hashed. @throws RpcRefused where the endpoint does not show it; RpcMismatch */
   async transactionBody(txid: string): Promise<string> {
     const { cbor } = await this.#get<{ cbor: string }>(`/txs/${txid}/cbor`)
-    return bytesToHex(this.#open(txid, cbor).body)
+    try {
+      return bytesToHex(this.#open(txid, cbor).body)
+    } catch (error) {
+      throw new RpcMismatch(reasonOf(error))
+    }
   }
 
   /**

@@ -3,7 +3,9 @@ import {
   type ChainTip,
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import { ChainError, type Asset, type Network, type UnsignedTransaction } from '../types.ts'
 import { canonical } from './address.ts'
 import { bloomOf, isBloom, mayTellOfTransfer, TRANSFER_TOPIC } from './bloom.ts'
@@ -12,8 +14,8 @@ import { limitOf } from './gas.ts'
 import { TransferLogs } from './logs.ts'
 import { operatorFeeByFork, operatorFeeCall, operatorFeeTerms } from './operator-fee.ts'
 import {
-  Answer, checkBlock, checkLogs, mayHideTransactions, partyOf, payeeOf, positive, type RpcBlock, type RpcLog, type RpcReceipt,
-  type RpcTransaction, strangersOf,
+  Answer, checkBlock, checkLogs, isOfUnknownType, mayHideTransactions, partyOf, payeeOf, positive, strangersOf, type RpcBlock,
+  type RpcLog, type RpcReceipt, type RpcTransaction,
 } from './wire.ts'
 
 const BALANCE_OF = '0x70a08231'
@@ -53,13 +55,19 @@ export class EvmClient implements ChainClient {
   readonly #assets: readonly Asset[]
   readonly #call: JsonRpc
   readonly #logs: TransferLogs
+  readonly #report: ReportUnreadable
 
-  constructor(network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch) {
+  /** @param report is called with each transaction that cannot be read */
+  constructor(
+    network: Network, assets: readonly Asset[], endpoint: RpcEndpoint, fetch: Fetch, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
     this.#assets = assets
     this.#call = jsonRpc(endpoint, fetch)
     const tokens = assets.filter(({ type }) => type === 'token')
     this.#logs = new TransferLogs(this.#call, tokens.map(({ contract_address }) => (contract_address as string).toLowerCase()))
+    this.#report = report
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {
@@ -89,16 +97,7 @@ export class EvmClient implements ChainClient {
     if (!block) return null
     checkBlock(this.network.code, block, height)
     if (mayHideTransactions(block)) await this.#checkEmpty(block)
-    const answer = new Answer(this.network.code, 'eth_getBlockByNumber')
-    const transfers: ChainTransfer[] = block.transactions.flatMap((each) => {
-      const amount = answer.quantity(each.value, 'transactions.value')
-      if (amount === 0n) return []
-      const to = payeeOf(answer, each)
-      const from = partyOf(each.from)
-      return to === null ? [] : [
-        paid({ txid: each.hash, position: -1, asset: this.network.native_asset, address: canonical(to), amount }, from, [from]),
-      ]
-    })
+    const transfers: ChainTransfer[] = block.transactions.flatMap((each) => this.#native(each))
     const tokens = new Map(
       this.#assets.filter((asset) => asset.type === 'token').map((asset) => [(asset.contract_address as string).toLowerCase(), asset])
     )
@@ -119,6 +118,28 @@ export class EvmClient implements ChainClient {
       }
     }
     return { height, hash: block.hash, parent: block.parentHash, txids: block.transactions.map((each) => each.hash), transfers }
+  }
+
+  /**
+   * The native coin that a transaction moves.
+   * @throws RpcUnavailable where a transaction of a known type does not say; one of an unknown type is reported and left out
+   */
+  #native(transaction: RpcTransaction): ChainTransfer[] {
+    const answer = new Answer(this.network.code, 'eth_getBlockByNumber')
+    try {
+      const amount = answer.quantity(transaction.value, 'transactions.value')
+      if (amount === 0n) return []
+      const to = payeeOf(answer, transaction)
+      const from = partyOf(transaction.from)
+      return to === null ? [] : [
+        paid({ txid: transaction.hash, position: -1, asset: this.network.native_asset, address: canonical(to), amount }, from, [from]),
+      ]
+    } catch (error) {
+      if (!(error instanceof RpcUnavailable) || !isOfUnknownType(transaction)) throw error
+      const reason = `type ${String(transaction.type).slice(0, 20)}: ${reasonOf(error)}`
+      this.#report({ network: this.network.code, kind: 'transaction', name: transaction.hash, reason })
+      return []
+    }
   }
 
   /** @throws RpcUnavailable where the endpoint itself counts transactions in a block that it showed without any */

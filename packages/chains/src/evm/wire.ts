@@ -3,8 +3,8 @@ import { RpcUnavailable } from '../rpc.ts'
 // What an EVM endpoint answers, as far as it is read here. Every field may be absent: endpoints leave out some, and answer null.
 
 export interface RpcTransaction {
-  hash: string; from?: string; to?: string | null; value: string; blockHash?: string | null; gasPrice?: string | null
-  maxFeePerGas?: string | null; maxPriorityFeePerGas?: string | null
+  hash: string; from?: string; to?: string | null; value?: string | null; type?: unknown; blockHash?: string | null
+  gasPrice?: string | null; maxFeePerGas?: string | null; maxPriorityFeePerGas?: string | null
 }
 export interface RpcBlock {
   number: string; hash: string; parentHash: string; logsBloom?: string; baseFeePerGas?: string | null; transactionsRoot?: string
@@ -106,6 +106,16 @@ export function payeeOf(answer: Answer, { hash, to }: RpcTransaction): string | 
   if (to === undefined) return answer.refuse(`answered without transactions.to of ${hash}`)
   return ADDRESS.test(to) ? to : answer.refuse(`answered transactions.to of ${hash} that is not an address`)
 }
+
+/**
+ * Transaction types whose fields are known: legacy, EIP-2930, 1559, 4844 and 7702, and the deposits of OP Stack and Arbitrum. Each names
+ * what it pays.
+ */
+const KNOWN_TYPES = /^0x0*(?:[0-4]|7e|6[4-6]|6[89a])$/i
+
+/** Whether a transaction has a type that is not known here: it may lack `to` and `value`, and is no fault of the endpoint. */
+export const isOfUnknownType = ({ type }: RpcTransaction): boolean =>
+  type !== undefined && type !== null && !KNOWN_TYPES.test(String(type))
 
 /** An address that an answer may lack: who is behind a payment is screened, and nothing else depends on it. */
 export const partyOf = (value: unknown): string | undefined => (typeof value === 'string' && ADDRESS.test(value) ? value : undefined)

@@ -1,5 +1,6 @@
 import { RpcUnavailable, type JsonRpc, type Signed } from '../rpc.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
+import { callAnyVersion } from './versions.ts'
 
 const PAGE = 1000
 /** An account that had more transactions since is not searched to its end: flooding it only delays the answer. */
@@ -27,10 +28,8 @@ export async function finalized(call: JsonRpc): Promise<Finalized> {
 
 /** The height of the block in a slot. */
 async function heightOf(call: JsonRpc, slot: number): Promise<number> {
-  const block = await call<{ blockHeight: number | null } | null>('getBlock', [
-    slot,
-    { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false },
-  ])
+  const block = await callAnyVersion<{ blockHeight: number | null } | null>(
+    call, 'getBlock', slot, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
   if (typeof block?.blockHeight !== 'number') throw new RpcUnavailable(`slot ${slot} is not kept by the endpoint`)
   return block.blockHeight
 }
@@ -61,10 +60,8 @@ export async function findMessage(call: JsonRpc, account: string, message: strin
     for (const { signature, slot } of entries) {
       if (slot > last) continue
       if (slot < last - BLOCKS_TO_LIVE && (await heightOf(call, slot)) < validUntil - BLOCKS_TO_LIVE) return null
-      const found = await call<{ transaction: [string, string] } | null>('getTransaction', [
-        signature,
-        { commitment: 'finalized', encoding: 'base64', maxSupportedTransactionVersion: 1 },
-      ])
+      const found = await callAnyVersion<{ transaction: [string, string] } | null>(
+        call, 'getTransaction', signature, { commitment: 'finalized', encoding: 'base64' })
       if (!found) throw new RpcUnavailable('the endpoint does not show a transaction that it names')
       const raw = Buffer.from(found.transaction[0], 'base64')
       if (messageOf(raw) === message) return { hash: signature, raw: raw.toString('hex') }

@@ -3,12 +3,14 @@ import {
   type ChainTransfer, type ExpectedTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type ResignedClient,
   type Senders, type Signed, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network } from '../types.ts'
 import { SYSTEM_PROGRAM, TOKEN_PROGRAM, tokenAccountOf } from './address.ts'
 import { BLOCKS_TO_LIVE } from './build.ts'
 import { finalized, findMessage } from './history.ts'
 import { Lives } from './life.ts'
+import { callAnyVersion } from './versions.ts'
 
 /** Higher samples are outliers: a higher price brings no transaction in sooner. */
 const PRICE_MAX = 5_000_000n
@@ -22,7 +24,7 @@ const NOT_AVAILABLE = new Set([-32004, -32014])
 const SKIPPED = new Set([-32007, -32009])
 
 type Amount = number | bigint
-interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount: { amount: string } }
+interface TokenBalance { accountIndex: number; mint: string; owner?: string; uiTokenAmount?: { amount?: string } }
 interface Meta {
   err: unknown; fee: Amount; preBalances: Amount[]; postBalances: Amount[]; preTokenBalances?: TokenBalance[] | null;
   postTokenBalances?: TokenBalance[] | null
@@ -58,6 +60,7 @@ export class SolanaClient implements ChainClient, ResignedClient {
     this.#call = jsonRpc(endpoint, fetch, exactNumbers)
     this.#now = now
     this.#lives = new Lives(now)
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {
@@ -97,10 +100,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #read(slot: number): Promise<ChainBlock | null> {
     let block: Block | null
     try {
-      block = await this.#call<Block | null>('getBlock', [
-        slot,
-        { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', maxSupportedTransactionVersion: 1, rewards: false }
-      ])
+      block = await callAnyVersion<Block | null>(
+        this.#call, 'getBlock', slot, { commitment: 'finalized', encoding: 'json', transactionDetails: 'accounts', rewards: false })
     } catch (error) {
       if (!(error instanceof RpcRefused)) throw error
       if (NOT_AVAILABLE.has(error.rpcCode)) return null
@@ -132,16 +133,17 @@ export class SolanaClient implements ChainClient, ResignedClient {
       if (seen.has(id)) refuse(`with ${id} twice`)
       seen.add(id)
       const keys = transaction.accountKeys
-      if (!Array.isArray(keys)) refuse(`with ${id} without accountKeys`)
+      if (!Array.isArray(keys) || keys.some((key) => typeof key?.pubkey !== 'string')) refuse(`with ${id} without accountKeys`)
       if (!meta || meta.err === undefined) return refuse(`with ${id} without meta.err`)
       if (meta.err !== null) continue
       const { preBalances, postBalances, preTokenBalances, postTokenBalances } = meta
       if (preBalances?.length !== keys.length || postBalances?.length !== keys.length) {
         refuse(`with ${id} without the balances of its accounts`)
       }
+      if (![...preBalances, ...postBalances].every(isAmount)) refuse(`with ${id} with a balance that is not a whole number`)
       const isRegistered = ({ mint }: TokenBalance) => this.#assets.some(({ contract_address: contract }) => contract === mint)
       const registered = [preTokenBalances ?? [], postTokenBalances ?? []].map((each) => each.filter(isRegistered))
-      if (registered.flat().some(({ uiTokenAmount }) => typeof uiTokenAmount?.amount !== 'string')) {
+      if (registered.flat().some((each) => amountOf(each) === null)) {
         refuse(`with ${id} without uiTokenAmount.amount`)
       }
       if (registered[1]?.some(({ owner }) => owner === undefined)) refuse(`with ${id} without an owner of tokens`)
@@ -154,9 +156,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async #skipped(slot: number): Promise<ChainBlock | null> {
     const [next] = await this.#call<number[]>('getBlocksWithLimit', [slot, 1, { commitment: 'finalized' }])
     if (next === undefined || next <= slot) return null
-    const head = await this.#call<BlockHead | null>('getBlock', [
-      next, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }
-    ])
+    const head = await callAnyVersion<BlockHead | null>(
+      this.#call, 'getBlock', next, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
     if (!head) return null
     if (!Number.isSafeInteger(head.parentSlot) || typeof head.previousBlockhash !== 'string') {
       throw new RpcUnavailable(`${this.network.code}: getBlock answered ${next} without parentSlot or previousBlockhash`)
@@ -184,15 +185,16 @@ export class SolanaClient implements ChainClient, ResignedClient {
       const amount = BigInt(meta.postBalances[position] ?? 0) - BigInt(meta.preBalances[position] ?? 0)
       if (amount > 0n) found.push({ txid, position, asset: this.network.native_asset, address, amount, sender, senders, coinbase: false })
     }
-    for (const { accountIndex, mint, owner, uiTokenAmount } of meta.postTokenBalances ?? []) {
+    for (const held of meta.postTokenBalances ?? []) {
+      const { accountIndex, mint, owner } = held
       const asset = this.#assets.find((candidate) => candidate.type === 'token' && candidate.contract_address === mint)
       if (!asset || owner === undefined || keys[accountIndex] !== tokenAccountOf(owner, mint)) continue
       const before = (meta.preTokenBalances ?? []).find((each) => each.accountIndex === accountIndex)
-      const amount = BigInt(uiTokenAmount.amount) - BigInt(before?.uiTokenAmount.amount ?? 0)
+      const amount = (amountOf(held) ?? 0n) - (amountOf(before) ?? 0n)
       if (amount <= 0n) continue
-      const after = (at: number) => (meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)?.uiTokenAmount.amount ?? 0
+      const after = (at: number) => amountOf((meta.postTokenBalances ?? []).find((post) => post.accountIndex === at)) ?? 0n
       const payer = (meta.preTokenBalances ?? []).find((each) => each.mint === mint && each.accountIndex !== accountIndex
-        && BigInt(each.uiTokenAmount.amount) > BigInt(after(each.accountIndex)))
+        && (amountOf(each) ?? 0n) > after(each.accountIndex))
       found.push({
         txid, position: accountIndex, asset: asset.asset_name, address: owner, amount, sender: payer?.owner ?? sender, senders,
         coinbase: false,
@@ -206,9 +208,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
     const status = await this.#status(hash)
     if (!status) return { state: 'absent' }
     if (status.confirmationStatus !== 'finalized' && status.confirmationStatus !== 'confirmed') return { state: 'mempool' }
-    const found = await this.#call<{ slot: number; meta: Meta | null } | null>('getTransaction', [
-      hash, { commitment: 'confirmed', encoding: 'json', maxSupportedTransactionVersion: 1 }
-    ])
+    const found = await callAnyVersion<{ slot: number; meta: Meta | null } | null>(
+      this.#call, 'getTransaction', hash, { commitment: 'confirmed', encoding: 'json' })
     if (!found?.meta) {
       throw new RpcUnavailable(
         `${this.network.code}: the endpoint does not show the transaction that it calls ${status.confirmationStatus}`
@@ -263,9 +264,8 @@ export class SolanaClient implements ChainClient, ResignedClient {
   async isDead(hash: string, validUntil: number): Promise<boolean> {
     if (!await this.#isAbsentPast(hash, validUntil)) return false
     const first = await this.#call<number>('getFirstAvailableBlock', [])
-    const oldest = await this.#call<BlockHead | null>('getBlock', [
-      first, { commitment: 'finalized', transactionDetails: 'none', maxSupportedTransactionVersion: 1, rewards: false }
-    ])
+    const oldest = await callAnyVersion<BlockHead | null>(
+      this.#call, 'getBlock', first, { commitment: 'finalized', transactionDetails: 'none', rewards: false })
     if (!oldest || (oldest.blockHeight ?? Infinity) > Math.max(0, validUntil - BLOCKS_TO_LIVE)) return false
     return this.#isAbsentPast(hash, validUntil)
   }
@@ -336,8 +336,22 @@ function payersOf(keys: readonly { pubkey: string; signer?: boolean }[], meta: M
     if (at === 0 || signer) return [pubkey]
     return BigInt(meta.postBalances[at] ?? 0) < BigInt(meta.preBalances[at] ?? 0) ? [owners.has(at) ? owners.get(at) : pubkey] : []
   })
-  const left = new Map(after.map(({ accountIndex, uiTokenAmount }) => [accountIndex, BigInt(uiTokenAmount.amount)]))
-  const tokens = before.flatMap(({ accountIndex, owner, uiTokenAmount }) => (
-    BigInt(uiTokenAmount.amount) > (left.get(accountIndex) ?? 0n) ? [owner] : []))
+  const left = new Map(after.map((each) => [each.accountIndex, amountOf(each)]))
+  const tokens = before.flatMap((each): (string | undefined)[] => {
+    const [had, has] = [amountOf(each), left.has(each.accountIndex) ? left.get(each.accountIndex) ?? null : 0n]
+    // A token that this platform does not know may be counted in another way.
+    if (had === null || has === null) return [undefined]
+    return had > has ? [each.owner] : []
+  })
   return sendersOf([...native, ...tokens])
+}
+
+/** Whether a value is a number of lamports. */
+const isAmount = (value: unknown): boolean =>
+  (typeof value === 'number' ? Number.isSafeInteger(value) : typeof value === 'bigint') && (value as Amount) >= 0
+
+/** Smallest units of a token; null where the answer does not name them as a whole number. */
+function amountOf(balance: TokenBalance | undefined): bigint | null {
+  const amount: unknown = balance?.uiTokenAmount?.amount
+  return typeof amount === 'string' && /^\d{1,39}$/.test(amount) ? BigInt(amount) : null
 }

@@ -3,6 +3,8 @@ import {
   jsonRpc, priceOf, rising, RpcRefused, RpcUnavailable, sendersOf, type AccountState, type BroadcastResult, type ChainBlock, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type TaggedClient, type TransactionStatus,
 } from '../rpc.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Network } from '../types.ts'
 import { splitMuxed } from './address.ts'
@@ -10,6 +12,7 @@ import { SECONDS_TO_LIVE } from './build.ts'
 import { tagOf } from './memo-xdr.ts'
 import { addressOf } from './muxed.ts'
 import { library } from './library.ts'
+import { accountFieldsOf, baseReserveOf, feeChargedOf, previousHashOf, resultsHashOf } from './positions.ts'
 
 const PAGE = 200
 /** Hashes of no results: SHA-256 of an empty list in XDR; of nothing, which local chains write; and the first ledger's. */
@@ -18,6 +21,7 @@ const NO_RESULTS = new Set([
   'e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855', '0'.repeat(64),
 ])
 const BASE_FEE = 100n
+/** Where no ledger could be read yet: the value since 2018. */
 const BASE_RESERVE = 5_000_000n
 const RESERVE_FRESH_MS = 60_000
 /** Entries that every account counts. */
@@ -39,12 +43,18 @@ export class StellarClient implements TaggedClient {
   readonly network: Network
   readonly #call: JsonRpc
   readonly #now: () => number
+  readonly #report: ReportUnreadable
   #baseReserve: { value: bigint; at: number } | null = null
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  /** @param report is called with each transaction and field that cannot be read */
+  constructor(
+    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)
     this.#now = now
+    this.#report = report
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {
@@ -81,8 +91,7 @@ export class StellarClient implements TaggedClient {
   async block(height: number): Promise<ChainBlock | null> {
     const ledger = await this.#ledger(height)
     if (!ledger) return null
-    // LedgerHeaderHistoryEntry: the hash, then the header, whose second field is the previous ledger's hash.
-    const parent = Buffer.from(ledger.headerXdr, 'base64').subarray(36, 68).toString('hex')
+    const parent = this.#field('getLedgers', 'headerXdr', () => previousHashOf(ledger.headerXdr))
     const transactions = await this.#transactions(height)
     if (transactions.length === 0 && this.#hasResults(ledger)) {
       this.#refuse(`getTransactions answered ledger ${height} without its transactions`)
@@ -97,11 +106,19 @@ export class StellarClient implements TaggedClient {
     throw new RpcUnavailable(`${this.network.code}: ${problem}`)
   }
 
+  /** A field that is needed. @throws RpcUnavailable where it cannot be read */
+  #field<T>(method: string, field: string, read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      return this.#refuse(`${method} answered a ${field} that cannot be read: ${reasonOf(error)}`)
+    }
+  }
+
   /** Whether a ledger's header has the hash of results: where it shows no transaction, some are left out. False where it cannot be read. */
   #hasResults({ headerXdr }: LedgerInfo): boolean {
     try {
-      const header = library().xdr.LedgerHeaderHistoryEntry.fromXDR(headerXdr, 'base64').header()
-      return !NO_RESULTS.has(header.txSetResultHash().toString('hex'))
+      return !NO_RESULTS.has(resultsHashOf(headerXdr))
     } catch {
       return false
     }
@@ -139,19 +156,23 @@ export class StellarClient implements TaggedClient {
     }
   }
 
-  /** Native coin that operations of a successful transaction have moved to accounts, with the transaction's memo or the muxed id. */
+  /**
+   * Native coin that operations of a successful transaction have moved to accounts, with the transaction's memo or the muxed id.
+   * A transaction of a later protocol that cannot be decoded is reported and left out: it must not stop the others.
+   */
   #transfers(info: TransactionInfo): ChainTransfer[] {
     if (info.status !== 'SUCCESS') return []
-    let transaction: Opened
-    let outcomes: xdr.OperationResult[]
     try {
-      const envelope = library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64')
-      transaction = open(envelope)
-      outcomes = operationResults(library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
-    } catch {
-      // An operation of a protocol to come: none of those that pay an account. The audit would show what this misses.
+      const transaction = open(library().xdr.TransactionEnvelope.fromXDR(info.envelopeXdr, 'base64'))
+      const outcomes = operationResults(library().xdr.TransactionResult.fromXDR(info.resultXdr, 'base64'))
+      return this.#payments(info.txHash, transaction, outcomes)
+    } catch (error) {
+      this.#report({ network: this.network.code, kind: 'transaction', name: info.txHash, reason: reasonOf(error) })
       return []
     }
+  }
+
+  #payments(txid: string, transaction: Opened, outcomes: readonly xdr.OperationResult[]): ChainTransfer[] {
     const memo = tagOf(transaction.memo)
     return transaction.operations.flatMap((operation, position): ChainTransfer[] => {
       const paid = delivered(operation.body(), outcomes[position])
@@ -163,7 +184,7 @@ export class StellarClient implements TaggedClient {
       const to = muxed?.account ?? paid.to
       if (sender === to) return []
       return [{
-        txid: info.txHash, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false,
+        txid, position, asset: this.network.native_asset, address: to, amount: paid.amount, sender, senders, coinbase: false,
         tag: muxed?.id ?? memo,
       }]
     })
@@ -171,10 +192,11 @@ export class StellarClient implements TaggedClient {
 
   async status(hash: string): Promise<TransactionStatus> {
     const found = await this.#call<Found>('getTransaction', { hash })
-    if (found.status === 'NOT_FOUND' || found.ledger === undefined || found.resultXdr === undefined) return { state: 'absent' }
-    const ledger = await this.#ledger(found.ledger)
-    const fee = BigInt(library().xdr.TransactionResult.fromXDR(found.resultXdr, 'base64').feeCharged().toString())
-    return { state: 'included', height: found.ledger, blockHash: ledger?.hash ?? '', succeeded: found.status === 'SUCCESS', fee }
+    const { ledger: height, resultXdr } = found
+    if (found.status === 'NOT_FOUND' || height === undefined || resultXdr === undefined) return { state: 'absent' }
+    const ledger = await this.#ledger(height)
+    const fee = this.#field('getTransaction', 'resultXdr', () => feeChargedOf(resultXdr))
+    return { state: 'included', height, blockHash: ledger?.hash ?? '', succeeded: found.status === 'SUCCESS', fee }
   }
 
   async broadcast(raw: string): Promise<BroadcastResult> {
@@ -184,14 +206,9 @@ export class StellarClient implements TaggedClient {
       })
       if (answer.status === 'PENDING' || answer.status === 'DUPLICATE') return { kind: 'accepted' }
       if (answer.status === 'ERROR') {
-        return {
-          kind: 'rejected',
-          reason: answer.errorResultXdr === undefined
-            ? 'ERROR'
-            : library().xdr.TransactionResult.fromXDR(answer.errorResultXdr, 'base64').result().switch().name,
-        }
+        return { kind: 'rejected', reason: refusalOf(answer.errorResultXdr) }
       }
-      return { kind: 'unknown', reason: answer.status }
+      return { kind: 'unknown', reason: String(answer.status) }
     } catch (error) {
       if (error instanceof RpcRefused) return { kind: 'rejected', reason: error.message }
       return { kind: 'unknown', reason: reasonOf(error) }
@@ -207,23 +224,17 @@ export class StellarClient implements TaggedClient {
       library().xdr.LedgerKey.data(new (library().xdr.LedgerKeyData)({ accountId, dataName: MEMO_REQUIRED })),
     ].map((key) => key.toXDR('base64'))
     const { entries } = await this.#call<{ entries: { key: string; xdr: string }[] | null }>('getLedgerEntries', { keys })
-    const data = (at: number): xdr.LedgerEntryData | null => {
-      const entry = (entries ?? []).find(({ key }) => key === keys[at])
-      return entry ? library().xdr.LedgerEntryData.fromXDR(entry.xdr, 'base64') : null
-    }
-    const account = data(0)?.account()
-    if (!account) return null
-    let sponsored = 0n
-    if (account.ext().switch() === 1 && account.ext().v1().ext().switch() === 2) {
-      const v2 = account.ext().v1().ext().v2()
-      sponsored = BigInt(v2.numSponsored()) - BigInt(v2.numSponsoring())
+    const entryAt = (at: number): string | undefined => (entries ?? []).find(({ key }) => key === keys[at])?.xdr
+    const entry = entryAt(0)
+    if (entry === undefined) return null
+    const { balance, sequence, subEntries, sponsored } = this.#field('getLedgerEntries', 'xdr', () => accountFieldsOf(entry))
+    if (sponsored === null) {
+      const reason = 'the extension of the account cannot be read; sponsored entries are not counted'
+      this.#report({ network: this.network.code, kind: 'field', name: 'AccountEntry.ext', reason })
     }
     return {
-      balance: BigInt(account.balance().toString()),
-      sequence: BigInt(account.seqNum().toString()) + 1n,
-      reserve: (ACCOUNT_ENTRIES + BigInt(account.numSubEntries()) - sponsored) * await this.#reserve(),
-      requiresTag: data(1)?.data().dataValue().toString() === '1',
-      closed: false,
+      balance, sequence: sequence + 1n, reserve: (ACCOUNT_ENTRIES + subEntries - (sponsored ?? 0n)) * await this.#reserve(),
+      requiresTag: requiresMemo(entryAt(1)), closed: false,
     }
   }
 
@@ -260,15 +271,50 @@ export class StellarClient implements TaggedClient {
       && Number(found.oldestLedgerCloseTime) <= validUntil - SECONDS_TO_LIVE - 60
   }
 
+  /**
+   * Base reserve of the newest ledger. Where its header cannot be read, the value read before, else {@link BASE_RESERVE}: it has changed
+   * once since 2015, and a transfer that leaves too little on an account is refused by the network.
+   */
   async #reserve(): Promise<bigint> {
     if (!this.#baseReserve || this.#now() - this.#baseReserve.at > RESERVE_FRESH_MS) {
       const ledger = await this.#ledger((await this.tip()).height)
-      const value = ledger
-        ? BigInt(library().xdr.LedgerHeaderHistoryEntry.fromXDR(ledger.headerXdr, 'base64').header().baseReserve())
-        : BASE_RESERVE
-      this.#baseReserve = { value, at: this.#now() }
+      this.#baseReserve = { value: this.#readReserve(ledger) ?? this.#baseReserve?.value ?? BASE_RESERVE, at: this.#now() }
     }
     return this.#baseReserve.value
+  }
+
+  #readReserve(ledger: LedgerInfo | null): bigint | null {
+    if (!ledger) return null
+    try {
+      return baseReserveOf(ledger.headerXdr, Number(ledger.sequence))
+    } catch (error) {
+      this.#report({
+        network: this.network.code, kind: 'field', name: 'LedgerHeader.baseReserve',
+        reason: `${reasonOf(error)}; the last known base reserve is used`,
+      })
+      return null
+    }
+  }
+}
+
+/** Name of the result code of a transaction that was refused. */
+function refusalOf(resultXdr: string | undefined): string {
+  if (resultXdr === undefined) return 'ERROR'
+  try {
+    return library().xdr.TransactionResult.fromXDR(resultXdr, 'base64').result().switch().name
+  } catch {
+    return 'ERROR'
+  }
+}
+
+/** SEP-29. @param entry LedgerEntryData of {@link MEMO_REQUIRED}, in base64 */
+function requiresMemo(entry: string | undefined): boolean {
+  if (entry === undefined) return false
+  try {
+    return library().xdr.LedgerEntryData.fromXDR(entry, 'base64').data().dataValue().toString() === '1'
+  } catch {
+    // The account has the entry: a payment without a memo could be lost.
+    return true
   }
 }
 

@@ -2,6 +2,7 @@ import {
   jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip, type Fetch,
   type JsonRpc, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { ChainError, type Network } from '../types.ts'
 import { SECONDS_TO_LIVE } from './build.ts'
 
@@ -22,6 +23,7 @@ export class TemplateClient implements ChainClient {
   constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch) {
     this.network = network
     this.#call = jsonRpc(endpoint, fetch)
+    return checkedClient(this, network.code)
   }
 
   #amount(text: unknown): bigint {

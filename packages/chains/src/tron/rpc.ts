@@ -4,6 +4,7 @@ import {
   exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
   type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
 import { addressBytes, addressHex, addressOfHex } from './address.ts'
@@ -13,6 +14,8 @@ import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, T
 /** keccak256("Transfer(address,address,uint256)") */
 const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const SUCCESS = 'SUCCESS'
+/** Types of contracts that payments are read from. */
+const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])
 /** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
 const MOVES = /^(?:a9059cbb|23b872dd)/i
 /** Spread of the timestamps of transactions that refer to one block. */
@@ -69,6 +72,7 @@ export class TronClient implements ChainClient {
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#below = below
+    return checkedClient(this, network.code)
   }
 
   async #post<T>(path: string, body: Record<string, unknown> = {}): Promise<T> {
@@ -155,8 +159,9 @@ export class TronClient implements ChainClient {
       ids.add(each.txID)
       if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
       if (typeof each.ret?.[0]?.contractRet !== 'string') refuse(`${each.txID} without ret.contractRet`)
-      if (each.raw_data.contract.some(({ parameter }) => typeof parameter?.value !== 'object')) {
-        refuse(`${each.txID} without raw_data.contract.parameter.value`)
+      // Contracts of other types are not read, whatever they consist of.
+      if (each.raw_data.contract.some((contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address)) {
+        refuse(`${each.txID} without raw_data.contract.parameter.value.owner_address`)
       }
     }
   }
@@ -166,7 +171,7 @@ export class TronClient implements ChainClient {
    * transaction is asked for by itself: an endpoint may not have its logs yet.
    */
   async #logsOf(height: number, { txID, raw_data }: Transaction, { log = [] }: Info, tokens: ReadonlyMap<string, Asset>): Promise<Log[]> {
-    const { contract_address: contract, data } = raw_data.contract[0]?.parameter.value ?? {}
+    const { contract_address: contract, data } = raw_data.contract[0]?.parameter?.value ?? {}
     const moves = typeof contract === 'string' && tokens.has(contract.slice(2).toLowerCase()) && MOVES.test(data ?? '')
     if (log.length > 0 || !moves) return log
     const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
@@ -179,11 +184,11 @@ export class TronClient implements ChainClient {
   #native({ txID: txid, ret, raw_data }: Transaction): ChainTransfer[] {
     const [contract] = raw_data.contract
     if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
-    const { owner_address: owner, to_address: to, amount } = contract.parameter.value
+    const { owner_address: owner, to_address: to, amount } = contract.parameter?.value ?? {}
     if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
-    const sender = addressOfHex(owner)
+    const sender = addressIn(owner)
     return [{
-      txid, position: -1, asset: this.network.native_asset, address: addressOfHex(to), amount: BigInt(amount),
+      txid, position: -1, asset: this.network.native_asset, address: addressIn(to), amount: BigInt(amount),
       sender, senders: sendersOf([sender]), coinbase: false,
     }]
   }
@@ -200,8 +205,7 @@ export class TronClient implements ChainClient {
         throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
       }
       if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
-      const owner = raw_data.contract[0]?.parameter.value.owner_address
-      const caller = owner === undefined ? null : addressOfHex(owner)
+      const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
       const logs = await this.#logsOf(height, each, info, tokens)
       found.push(...logs.flatMap((log, position): ChainTransfer[] => {
         if (typeof log.address !== 'string') {
@@ -440,6 +444,20 @@ export class TronClient implements ChainClient {
   }
 }
 
+/** An address of an answer. @throws RpcUnavailable where it is none */
+function addressIn(hex: string): string {
+  try {
+    return addressOfHex(hex)
+  } catch {
+    throw new RpcUnavailable('TRX: the node answered an address that is none')
+  }
+}
+
+/** The account that called a contract; null, and screening is incomplete, where the answer does not name one. */
+function callerOf(owner: unknown): string | null {
+  return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressIn(owner) : null
+}
+
 /** Nodes answer some messages as the hex of their text. */
 function plain(message: string | undefined): string {
   if (message === undefined) return 'no reason'
@@ -449,7 +467,7 @@ function plain(message: string | undefined): string {
 function transferOf({ topics, data }: Log): { from: string; to: string; amount: bigint } | null {
   if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? '')) return null
   const amount = BigInt(`0x${data as string}`)
-  const party = (at: number) => addressOfHex((topics[at] as string).slice(24))
+  const party = (at: number) => addressIn((topics[at] as string).slice(24))
   return amount === 0n ? null : { from: party(1), to: party(2), amount }
 }
 

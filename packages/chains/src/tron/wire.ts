@@ -7,12 +7,11 @@ export interface Block { blockID?: string; block_header?: { raw_data: Header }; 
 export interface Transaction {
   txID: string; ret?: { contractRet?: string }[];
   raw_data: {
-    contract: {
-      type: string
-      parameter: { value: { owner_address?: string; to_address?: string; amount?: Int; contract_address?: string; data?: string } }
-    }[]
+    contract: { type: string; parameter?: { value?: CallValue | null } }[]
   }
 }
+/** Of a transfer and of a contract's call; contracts of other types have other fields. */
+export interface CallValue { owner_address?: string; to_address?: string; amount?: Int; contract_address?: string; data?: string }
 export interface Log { address: string; topics?: string[]; data?: string }
 export interface Info {
   id?: string; fee?: Int; blockNumber?: number; blockTimeStamp?: number; withdraw_expire_amount?: Int; result?: string;

@@ -1,7 +1,9 @@
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
+import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import {
-  jsonRpc, RpcRefused, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
+  jsonRpc, RpcRefused, RpcTooLarge, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
   type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Checkpoint, type Network } from '../types.ts'
@@ -9,7 +11,7 @@ import { addressOf } from './address.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
-const COIN_FIELDS = new Set(['value', 'fee', 'feerate', 'mempoolminfee', 'minrelaytxfee', 'incrementalrelayfee'])
+const COIN_FIELDS = new Set(['value', 'feerate', 'mempoolminfee', 'minrelaytxfee'])
 
 /**
  * `ismweb`: of Litecoin's extension blocks, without value and script. `tokenData`: Bitcoin Cash, what the output carries beside its value.
@@ -49,9 +51,14 @@ export class UtxoClient implements ChainClient {
   readonly #checkpoint: Checkpoint | undefined
   /** What {@link feeRates} answered last, with its source; null: nothing yet. */
   feeReading: FeeReading | null = null
+  readonly #report: ReportUnreadable
 
-  constructor(network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now) {
+  /** @param report is called with each transaction of which an output cannot be read */
+  constructor(
+    network: Network, endpoint: RpcEndpoint, fetch: Fetch, now: () => number = Date.now, report: ReportUnreadable = ignoreUnreadable,
+  ) {
     this.network = network
+    this.#report = report
     this.#feeRates = new FeeRates(network, endpoint.fee_floors, now)
     this.#checkpoint = endpoint.checkpoint
     this.#call = jsonRpc(
@@ -60,6 +67,7 @@ export class UtxoClient implements ChainClient {
     this.#callForCoins = jsonRpc(
       endpoint, fetch, (key, value, source) => (typeof value === 'number' && key === 'result' ? (coins(value, source) ?? null) : value)
     )
+    return checkedClient(this, network.code)
   }
 
   async probe(): Promise<void> {
@@ -96,10 +104,9 @@ export class UtxoClient implements ChainClient {
   async block(height: number): Promise<ChainBlock | null> {
     let block: CoreBlock
     let hash: string
-    const verbosity = this.network.utxo?.block_verbosity === 1 ? true : 2
     try {
       hash = await this.#call<string>('getblockhash', [height])
-      block = await this.#call<CoreBlock>('getblock', [hash, verbosity])
+      block = await this.#wholeBlock(hash)
     } catch (error) {
       if (isRefusal(error, OUT_OF_RANGE, NOT_FOUND)) return null
       throw error
@@ -123,6 +130,18 @@ export class UtxoClient implements ChainClient {
     }
   }
 
+  /** With its transactions, as far as the node shows them within its time; else their ids, each of which is then read by itself. */
+  async #wholeBlock(hash: string): Promise<CoreBlock> {
+    const ids = () => this.#call<CoreBlock>('getblock', [hash, this.network.utxo?.block_verbosity === 1 ? true : 1])
+    if (this.network.utxo?.block_verbosity === 1) return ids()
+    try {
+      return await this.#call<CoreBlock>('getblock', [hash, 2])
+    } catch (error) {
+      if (error instanceof RpcTooLarge) return ids()
+      throw error
+    }
+  }
+
   #odd(problem: string): never {
     throw new RpcUnavailable(`${this.network.code}: ${problem}`)
   }
@@ -139,6 +158,12 @@ export class UtxoClient implements ChainClient {
     return vout.flatMap((output) => {
       // Of Litecoin's extension blocks only what comes out of them has an address.
       if (output.ismweb === true) return []
+      // Of a form to come: without a script and an amount it is nobody's coin.
+      if (output.scriptPubKey === undefined && output.value === undefined) {
+        const reason = `output ${String(output.n)} has no script and no amount`
+        this.#report({ network: this.network.code, kind: 'transaction', name: txid, reason })
+        return []
+      }
       const script = this.#scriptOf(txid, output)
       // CashTokens ride on it: spending it as a coin would burn them, or be refused.
       if ((output.tokenData !== undefined && output.tokenData !== null) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []

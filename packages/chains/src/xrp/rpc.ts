@@ -1,3 +1,4 @@
+import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import {
@@ -31,7 +32,7 @@ interface Answer {
 interface ServerInfo extends Answer {
   info: {
     network_id?: number; complete_ledgers?: string;
-    validated_ledger?: { hash: string; seq: number; reserve_base_xrp: number; reserve_inc_xrp: number }
+    validated_ledger?: { hash: string; seq: number; reserve_base_xrp?: unknown; reserve_inc_xrp?: unknown }
   }
 }
 interface LedgerTransaction {
@@ -71,6 +72,7 @@ export class XrpClient implements TaggedClient, ResignedClient {
     this.network = network
     this.#json = jsonRpc(endpoint, fetch)
     this.#now = now
+    return checkedClient(this, network.code)
   }
 
   /** rippled puts its errors into the result. */
@@ -101,19 +103,26 @@ export class XrpClient implements TaggedClient, ResignedClient {
     }
   }
 
-  async #validated(): Promise<NonNullable<ServerInfo['info']['validated_ledger']>> {
+  async #validated(): Promise<{ hash: string; seq: number }> {
     const { info } = await this.#call<ServerInfo>('server_info')
     if (!info.validated_ledger) throw new RpcUnavailable(`${this.network.code}: the server has no validated ledger yet`)
-    const drops = (xrp: number) => parseAmount(String(xrp), XRP_DECIMALS)
-    this.#reserves = {
-      base: drops(info.validated_ledger.reserve_base_xrp), increment: drops(info.validated_ledger.reserve_inc_xrp), at: this.#now(),
+    const { hash, seq, reserve_base_xrp: base, reserve_inc_xrp: increment } = info.validated_ledger
+    if (!Number.isSafeInteger(seq) || typeof hash !== 'string') {
+      throw new RpcUnavailable(`${this.network.code}: server_info answered a validated_ledger without seq or hash`)
     }
-    return info.validated_ledger
+    const reserves = { base: dropsOf(base), increment: dropsOf(increment) }
+    // Without them the ledgers are read on: only what depends on them waits.
+    if (reserves.base !== null && reserves.increment !== null) {
+      this.#reserves = { base: reserves.base, increment: reserves.increment, at: this.#now() }
+    }
+    return { hash, seq }
   }
 
   async #reserve(): Promise<Reserves> {
     if (!this.#reserves || this.#now() - this.#reserves.at > RESERVES_FRESH_MS) await this.#validated()
-    return this.#reserves as unknown as Reserves
+    const reserves = this.#reserves as Reserves | null
+    if (!reserves) throw new RpcUnavailable(`${this.network.code}: server_info answered without reserve_base_xrp or reserve_inc_xrp`)
+    return reserves
   }
 
   async tip(): Promise<ChainTip> {
@@ -161,7 +170,8 @@ export class XrpClient implements TaggedClient, ResignedClient {
     if (!paid || paid.amount <= 0n || paid.from === paid.to) return []
     const agents = transaction.Delegate === undefined ? [] : [transaction.Delegate]
     return [{
-      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount, sender: paid.from,
+      txid: transaction.hash, position: 0, asset: this.network.native_asset, address: paid.to, amount: paid.amount,
+      sender: typeof paid.from === 'string' ? paid.from : null,
       senders: sendersOf([paid.from, transaction.Account, ...agents]), coinbase: false,
       tag: paid.tag === undefined ? null : String(paid.tag),
     }]
@@ -259,6 +269,16 @@ export class XrpClient implements TaggedClient, ResignedClient {
       marker = found.marker
     }
     throw new RpcUnavailable(`${this.network.code}: the history of ${account} is too long to be searched`)
+  }
+}
+
+/** Drops of an amount in XRP, which is a number; null where it cannot be read. */
+function dropsOf(xrp: unknown): bigint | null {
+  if (typeof xrp !== 'number' && typeof xrp !== 'string') return null
+  try {
+    return parseAmount(String(xrp), XRP_DECIMALS)
+  } catch {
+    return null
   }
 }
 

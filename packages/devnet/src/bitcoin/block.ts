@@ -1,5 +1,6 @@
 import { compact, data, display, hash256, internal, Reader, uint32 } from './encoding.ts'
-import { isCoinbase, makeTx, readTx, type Tx } from './transaction.ts'
+import { coinbasePayload, COINBASE_VERSION } from './special.ts'
+import { isCoinbase, makeTx, readTx, type Forms, type Tx } from './transaction.ts'
 
 export type Header = { version: number; previous: string; merkleRoot: string; time: number; bits: number; nonce: number }
 export type ParsedBlock = {
@@ -16,7 +17,7 @@ const REGTEST_BITS = 0x207fffff
 const TARGET = 0x7fffffn << (8n * (0x20n - 3n))
 const NULL_HASH = '0'.repeat(64)
 
-export function parseBlock(raw: Buffer): ParsedBlock {
+export function parseBlock(raw: Buffer, forms: Forms): ParsedBlock {
   const reader = new Reader(raw)
   const headerBytes = reader.bytes(80)
   const header: Header = {
@@ -28,7 +29,9 @@ export function parseBlock(raw: Buffer): ParsedBlock {
     nonce: headerBytes.readUInt32LE(76),
   }
   const txs: Tx[] = []
-  for (let left = reader.compact(); left > 0; left -= 1) txs.push(readTx(reader))
+  for (let left = reader.compact(); left > 0; left -= 1) txs.push(readTx(reader, forms))
+  // Its extension blocks, which are left out.
+  if (txs.at(-1)?.isHogEx && reader.uint8() !== 0) throw new Error('extension blocks')
   if (reader.left > 0) throw new Error('extra data after the block')
   const strippedSize = 80 + compact(txs.length).length + txs.reduce((sum, tx) => sum + tx.baseSize, 0)
   return { header, hash: display(hash256(headerBytes)), headerBytes, raw, txs, strippedSize, weight: strippedSize * 3 + raw.length }
@@ -83,6 +86,7 @@ export function makeBlock(options: {
   payTo: Buffer
   extraNonce: Buffer
   segwit: boolean
+  forms: Forms
   txs: readonly Tx[]
 }): ParsedBlock {
   const reserved = Buffer.alloc(32)
@@ -98,7 +102,10 @@ export function makeBlock(options: {
   const draft = [coinbaseWith(COMMITMENT), ...options.txs]
   const coinbase = options.segwit
     ? coinbaseWith(Buffer.concat([COMMITMENT, commitment(draft, reserved)]))
-    : makeTx({ version: 2, ins: [input], outs: [reward], locktime: 0 })
+    : makeTx({
+      ins: [input], outs: [reward], locktime: 0,
+      ...(options.forms.specialTransactions ? { version: COINBASE_VERSION, payload: coinbasePayload(options.height) } : { version: 2 }),
+    })
   const txs = [coinbase, ...options.txs]
   const header = Buffer.concat([
     uint32(0x20000000),
@@ -109,7 +116,8 @@ export function makeBlock(options: {
     uint32(0),
   ])
   while (!meetsTarget(display(hash256(header)))) header.writeUInt32LE(header.readUInt32LE(76) + 1, 76)
-  return parseBlock(Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw)]))
+  const extension = txs.at(-1)?.isHogEx ? Buffer.from([0]) : Buffer.alloc(0)
+  return parseBlock(Buffer.concat([header, compact(txs.length), ...txs.map((tx) => tx.raw), extension]), options.forms)
 }
 
 /** What a block must satisfy by itself, before its inputs are looked at; Core's name of what fails. */

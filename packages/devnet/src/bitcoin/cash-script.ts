@@ -1,3 +1,4 @@
+import { splitToken, type Token } from './cash-tokens.ts'
 import type { Spent, Tx } from './transaction.ts'
 
 type Machine = typeof import('@bitauth/libauth')
@@ -14,7 +15,18 @@ export function verifyCash(tx: Tx, spent: readonly Spent[]): string | undefined 
   if (!machine) throw new Error('the virtual machine of Bitcoin Cash is not loaded')
   const transaction = machine.library.decodeTransaction(Uint8Array.from(tx.raw))
   if (typeof transaction === 'string') return transaction
-  const sourceOutputs = spent.map(({ value, script }) => ({ valueSatoshis: value, lockingBytecode: Uint8Array.from(script) }))
+  const sourceOutputs = spent.map(({ value, script }) => {
+    const { token, locking } = splitToken(script)
+    return { valueSatoshis: value, lockingBytecode: Uint8Array.from(locking), ...(token ? { token: sourceToken(token) } : {}) }
+  })
   const verdict = machine.vm.verify({ sourceOutputs, transaction })
   return verdict === true ? undefined : verdict
+}
+
+/** The library names a category as it is shown, not as inputs name it. */
+function sourceToken({ category, amount, nft }: Token) {
+  return {
+    amount, category: Uint8Array.from(Buffer.from(category).reverse()),
+    ...(nft ? { nft: { capability: nft.capability, commitment: Uint8Array.from(nft.commitment) } } : {}),
+  }
 }

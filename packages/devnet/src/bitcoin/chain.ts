@@ -7,14 +7,18 @@ import { Journal } from '../journal.ts'
 import { Producer } from '../producer.ts'
 import { REAL_TIME, type Timing } from '../timing.ts'
 import { scriptOf } from './address.ts'
+import { tokenPrefix, type Token } from './cash-tokens.ts'
+import { internal } from './encoding.ts'
+import { ExtensionBlocks } from './extension-blocks.ts'
+import { assetUnlock, isAssetUnlock, unlockFee } from './special.ts'
 import { makeBlock, parseBlock } from './block.ts'
 import { Ledger, subsidy, type Block } from './ledger.ts'
 import { Mempool, type Outcome } from './mempool.ts'
 import { BTC, type UtxoNetwork } from './networks.ts'
 import { dustLimit } from './policy.ts'
-import type { Tx } from './transaction.ts'
+import type { Tx, TxOut } from './transaction.ts'
 import { NodeWallet } from './node-wallet.ts'
-import { MinerWallet } from './miner-wallet.ts'
+import { MinerWallet, type OwnPlace } from './miner-wallet.ts'
 
 /** Blocks in hex. `after`: height of the last block that stays; a reorganisation is one record. */
 export type ChainRecord = { blocks: string[]; after?: number }
@@ -29,11 +33,14 @@ const INITIAL_SPACING_SECONDS = 60
 const SCRIPT_BLOCKS = 6
 const SCRIPT_INPUTS = 64
 const BLOCK_WEIGHT_MAX = 3_996_000
+/** Satoshi that a withdrawal from Dash's credit pool leaves to the miner. */
+const UNLOCK_FEE = 190
 
 export class BitcoinChain {
   readonly network: UtxoNetwork
   readonly ledger: Ledger
   readonly mempool: Mempool
+  readonly extension = new ExtensionBlocks()
   readonly timing: Timing
   readonly started: number
   /** The node's own wallet, which its RPC methods use. */
@@ -45,6 +52,7 @@ export class BitcoinChain {
   #blocksSinceTransaction = 0
   /** Satoshi per vbyte below which blocks leave a transaction out. In memory only: a restart ends the congestion. */
   congestionRate = 0n
+  #unlocks = 0
 
   private constructor(
     network: UtxoNetwork, wallet: NodeWallet, { journal, records }: { journal: Journal<ChainRecord>; records: ChainRecord[] },
@@ -64,7 +72,7 @@ export class BitcoinChain {
       timing,
       busyMs: network.blocks.busyMs,
       idleMs: network.blocks.idleMs,
-      isBusy: () => this.mempool.entries.size > 0 || this.#blocksSinceTransaction < network.blocks.quiet,
+      isBusy: () => this.mempool.entries.size + this.extension.waiting.size > 0 || this.#blocksSinceTransaction < network.blocks.quiet,
       produce: async () => void this.#produce(),
     })
   }
@@ -111,19 +119,61 @@ export class BitcoinChain {
   }
 
   fund(address: unknown, amount: unknown): string {
+    const txid = this.#pay(this.outputOf(address, amount))
+    this.#produce(this.#wallet.script, txid)
+    this.#producer.wake()
+    return txid
+  }
+
+  /** An output that an operator asks for. @throws RequestError where its address or amount is wrong */
+  outputOf(address: unknown, amount: unknown): TxOut {
     const script = this.#scriptOf(address)
     const value = parseAmount(amount, 8)
     const least = dustLimit(script, this.network)
     if (value < least) throw new RequestError(`amount ${formatAmount(value, 8)} is dust: at least ${formatAmount(least, 8)}`)
-    const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), { value, script })
+    return { value, script }
+  }
+
+  /** A payment of the miner waits. @param first a coin that it must spend @returns its id */
+  #pay(to: TxOut, first?: OwnPlace): string {
+    const tx = this.#wallet.pay(this.ledger, (key) => this.mempool.spenders.has(key), to, first)
     if ('available' in tx) {
-      throw new RequestError(`amount ${formatAmount(value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
+      throw new RequestError(`amount ${formatAmount(to.value, 8)} is more than the miner can pay now: ${formatAmount(tx.available, 8)}`)
     }
     const outcome = this.mempool.accept(tx, this.#now())
     if ('rejection' in outcome) throw new Error(`the funding transaction was refused: ${outcome.rejection.reason}`)
+    return tx.txid
+  }
+
+  /** Dash: a withdrawal from the credit pool of its platform, in a block. @returns its id */
+  unlock(to: TxOut): string {
+    const tx = assetUnlock(to, { index: BigInt(this.#unlocks++), fee: UNLOCK_FEE, height: this.head.height })
+    this.mempool.insert(tx, unlockFee(tx), this.#now())
     this.#produce(this.#wallet.script, tx.txid)
     this.#producer.wake()
     return tx.txid
+  }
+
+  /** Bitcoin Cash: an output with a new token, in a block. Its category is the id of the transaction that the first input spends from. */
+  issue({ value, script }: TxOut, token: Omit<Token, 'category'>): string {
+    const place = this.#wallet.genesisPlace(this.ledger, (key) => this.mempool.spenders.has(key))
+    if (!place) throw new RequestError('the miner has no coin from which a token can be made')
+    const prefix = tokenPrefix({ ...token, category: internal(place.txid) })
+    const txid = this.#pay({ value, script: Buffer.concat([prefix, script]) }, place)
+    this.#produce(this.#wallet.script, txid)
+    this.#producer.wake()
+    return txid
+  }
+
+  /**
+   * Litecoin: a transaction within the extension blocks waits until the next block. @param to what leaves them for an address, which the
+   * miner brings in beforehand @returns its id
+   */
+  extend(to: TxOut | undefined): string {
+    if (to) this.#pay(this.extension.pegIn(to.value))
+    const id = this.extension.add(to)
+    this.#producer.wake()
+    return id
   }
 
   /** @param address who gets the coinbase; else the miner itself */
@@ -150,7 +200,10 @@ export class BitcoinChain {
       throw error
     }
     const returned = drop ? [] : removed.flatMap(({ txs }) => txs.slice(1))
-    for (const tx of [...returned, ...waiting]) this.mempool.accept(tx, this.#now())
+    for (const tx of [...returned, ...waiting]) {
+      if (isAssetUnlock(tx)) this.mempool.insert(tx, unlockFee(tx), this.#now())
+      else if (!tx.isHogEx) this.mempool.accept(tx, this.#now())
+    }
     this.#blocksSinceTransaction = 0
     this.#producer.wake()
     return this.head
@@ -185,7 +238,8 @@ export class BitcoinChain {
       weight += tx.weight
       txs.push(tx)
     }
-    const block = this.ledger.connect(this.#candidate(txs, this.#now(), payTo), false)
+    const hogEx = this.extension.hogEx(this.ledger, txs)
+    const block = this.ledger.connect(this.#candidate(hogEx ? [...txs, hogEx] : txs, this.#now(), payTo), false)
     try {
       this.#journal.append([{ blocks: [block.raw.toString('hex')] }])
     } catch (error) {
@@ -193,6 +247,7 @@ export class BitcoinChain {
       throw error
     }
     this.mempool.blockConnected(block.txs)
+    if (hogEx) this.extension.taken()
     if (txs.length > 0) this.#blocksSinceTransaction = 0
     else this.#blocksSinceTransaction += 1
   }
@@ -200,7 +255,7 @@ export class BitcoinChain {
   #candidate(txs: Tx[], time: number, payTo = this.#wallet.script) {
     const { tip } = this.ledger
     const height = tip.height + 1
-    const fees = txs.reduce((total, { txid }) => total + this.mempool.entries.get(txid)!.fee, 0n)
+    const fees = txs.reduce((total, { txid }) => total + (this.mempool.entries.get(txid)?.fee ?? 0n), 0n)
     return makeBlock({
       previous: tip.hash,
       height,
@@ -210,6 +265,7 @@ export class BitcoinChain {
       // Random, so that a block of another branch is another block.
       extraNonce: this.timing.bytes?.(8) ?? randomBytes(8),
       segwit: this.network.segwit,
+      forms: this.network,
       txs,
     })
   }
@@ -221,7 +277,7 @@ export class BitcoinChain {
       if (record.after !== undefined) blocks = blocks.slice(0, record.after)
       for (const block of record.blocks) blocks.push(block)
     }
-    const parsed = blocks.map((hex) => parseBlock(Buffer.from(hex, 'hex')))
+    const parsed = blocks.map((hex) => parseBlock(Buffer.from(hex, 'hex'), this.network))
     let scriptsFrom = parsed.length
     let inputs = 0
     while (scriptsFrom > 0 && parsed.length - scriptsFrom < SCRIPT_BLOCKS) {

@@ -9,6 +9,7 @@ import { loadCashMachine } from './cash-script.ts'
 import { BitcoinChain } from './chain.ts'
 import { BTC, UTXO_NETWORKS, type UtxoNetwork } from './networks.ts'
 import { bitcoinRpc } from './rpc.ts'
+import { paySpecial, specialKindOf } from './special-payments.ts'
 import { SigningKey } from './spend.ts'
 
 /** BTC and its sisters, behind Core's JSON-RPC. */
@@ -20,6 +21,7 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
   readonly code: string
   readonly engine = 'own regtest ledger'
   override readonly isEager: boolean
+  readonly special?: NonNullable<LocalChain['special']>
   readonly #network: UtxoNetwork
 
   constructor(place: Place, network: UtxoNetwork) {
@@ -27,6 +29,8 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
     this.#network = network
     this.code = network.code
     this.isEager = network === BTC
+    const kind = specialKindOf(network)
+    if (kind !== null) this.special = async (order) => ({ hash: paySpecial(await this.chain(), kind, order) })
   }
 
   protected async open(home: string, timing: Timing): Promise<BitcoinChain> {
@@ -38,8 +42,8 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
     return { height, hash }
   }
 
-  protected waitingIn({ mempool }: BitcoinChain): number {
-    return mempool.entries.size
+  protected waitingIn({ mempool, extension }: BitcoinChain): number {
+    return mempool.entries.size + extension.waiting.size
   }
 
   protected override facts(chain: BitcoinChain | undefined): Record<string, unknown> {
@@ -64,6 +68,7 @@ class LocalUtxoChain extends OnDemand<BitcoinChain> implements LocalChain {
 
   async paymentsIn(height: number): Promise<Payment[] | undefined> {
     return (await this.chain()).ledger.blocks[height]?.txs.flatMap(({ txid, outs }) => outs.flatMap(({ value, script }, index) => {
+      // An output with a token has no address here: nobody may be credited with it.
       const address = addressOf(script, this.#network)
       return address === undefined ? [] : [{ hash: txid, index, asset: this.code, address, tag: null, amount: value }]
     }))

@@ -10,7 +10,7 @@ import {
 } from './parameters.ts'
 import type { Rejection } from './policy.ts'
 import {
-  addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, scriptPubKey, txObject,
+  addressObject, blockObject, chainWork, DIFFICULTY, headerObject, isLocked, mempoolEntry, outputFields, txObject,
 } from './shapes.ts'
 import { outpoint, parseTx, type Tx } from './transaction.ts'
 import { scanTxOutSet } from './scan.ts'
@@ -28,7 +28,7 @@ function decode(network: UtxoNetwork, value: unknown): Tx {
   if (typeof value !== 'string') throw new RpcError(TYPE, `JSON value of type ${typeof value} is not of expected type string`)
   try {
     if (value.length === 0 || value.length % 2 || !/^[0-9a-fA-F]*$/.test(value)) throw new Error('not hex')
-    const tx = parseTx(Buffer.from(value, 'hex'))
+    const tx = parseTx(Buffer.from(value, 'hex'), network)
     if (!network.segwit && tx.raw.length !== tx.baseSize) throw new Error('an unknown form')
     return tx
   } catch {
@@ -109,6 +109,8 @@ function getRawTransaction(chain: BitcoinChain, [id, verbose, blockHash]: Params
   const verbosity = integer(verbose, 0)
   const within = blockHash === undefined || blockHash === null ? undefined : block(chain, blockHash)
   const waiting = within ? undefined : chain.mempool.entries.get(txid)
+  const extension = within ? undefined : chain.extension.waiting.get(txid)
+  if (extension) return verbosity <= 0 ? extension.hex : extension
   const indexed = chain.ledger.txIndex.get(txid)
   const position = within ? within.txs.findIndex((tx) => tx.txid === txid) : (indexed?.index ?? -1)
   const holder = within ?? indexed?.block
@@ -148,7 +150,7 @@ function getTxOut(chain: BitcoinChain, [id, n, includeMempool]: Params): unknown
     bestblock: tip.hash,
     confirmations: Math.max(0, tip.height - coin.height + 1),
     value: btc(coin.value),
-    scriptPubKey: scriptPubKey(coin.script, chain.network),
+    ...outputFields(coin.script, chain.network),
     coinbase: coin.coinbase,
   }
 }
@@ -210,10 +212,10 @@ function getMempoolInfo({ mempool, network }: BitcoinChain): unknown {
   }
 }
 
-function getRawMempool({ mempool }: BitcoinChain, [verbose, withSequence]: Params): unknown {
+function getRawMempool({ mempool, extension }: BitcoinChain, [verbose, withSequence]: Params): unknown {
   const entries = [...mempool.entries]
   if (verbose === true) return Object.fromEntries(entries.map(([txid, entry]) => [txid, mempoolEntry(mempool, entry)]))
-  const txids = entries.map(([txid]) => txid)
+  const txids = [...entries.map(([txid]) => txid), ...extension.waiting.keys()]
   return withSequence === true ? { txids, mempool_sequence: mempool.sequence } : txids
 }
 

@@ -32,6 +32,12 @@ export type UtxoNetwork = {
   blockVerbosity: number
   /** Dash: blocks with one on top are locked. */
   chainLocks: boolean
+  /** Dash, DIP-2: a transaction's version may have a type in its upper half, and a payload behind the lock time. */
+  specialTransactions: boolean
+  /** Litecoin: blocks may end in a transaction (HogEx) that moves coins into and out of extension blocks. */
+  extensionBlocks: boolean
+  /** Bitcoin Cash, CHIP-2022-02: outputs may carry tokens, in a prefix of their script. */
+  cashTokens: boolean
   blocks: { busyMs: number; idleMs: number; quiet: number }
 }
 
@@ -65,6 +71,9 @@ const BITCOIN = {
   maxFeeRate: COIN / 10n,
   blockVerbosity: 3,
   chainLocks: false,
+  specialTransactions: false,
+  extensionBlocks: false,
+  cashTokens: false,
   blocks: { busyMs: 2000, idleMs: 30_000, quiet: 6 },
 } satisfies UtxoNetwork
 
@@ -91,6 +100,7 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     sizeMin: 82,
     versionMax: 2,
     blockVerbosity: 2,
+    extensionBlocks: true,
     blocks: { busyMs: 1000, idleMs: 30_000, quiet: 16 },
   },
   {
@@ -114,6 +124,7 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     sizeMin: 83,
     blockVerbosity: 2,
     chainLocks: true,
+    specialTransactions: true,
     blocks: { busyMs: 1500, idleMs: 30_000, quiet: 14 },
   },
   {
@@ -159,6 +170,7 @@ export const UTXO_NETWORKS: readonly UtxoNetwork[] = [
     versionMax: 2,
     fees: { targets: [], floor: 1n, method: 'estimatefee' },
     blockVerbosity: 2,
+    cashTokens: true,
     blocks: { busyMs: 1000, idleMs: 30_000, quiet: 19 },
   },
 ]

@@ -1,4 +1,5 @@
 import { pushesOnly, scriptType, witnessProgram } from './address.ts'
+import { splitToken } from './cash-tokens.ts'
 import { BTC, type UtxoNetwork } from './networks.ts'
 import { isCoinbase, outpoint, type Tx, type TxOut } from './transaction.ts'
 
@@ -43,7 +44,7 @@ export function checkStandard(tx: Tx, network: UtxoNetwork): Rejection | undefin
   }
   let dataOutputs = 0
   for (const { script } of tx.outs) {
-    const type = scriptType(script, network.segwit)
+    const type = scriptType(network.cashTokens ? splitToken(script).locking : script, network.segwit)
     if (type === 'nonstandard') return rejection('scriptpubkey')
     if (type === 'nulldata') {
       if (script.length > DATA_CARRIER_MAX) return rejection('scriptpubkey')
@@ -71,7 +72,7 @@ function isDust({ value, script }: TxOut, network: UtxoNetwork): boolean {
 /** Inputs must spend forms that every node relays. */
 export function checkInputs(tx: Tx, scripts: readonly Buffer[], network: UtxoNetwork): Rejection | undefined {
   for (const [index, script] of scripts.entries()) {
-    const type = scriptType(script, network.segwit)
+    const type = scriptType(network.cashTokens ? splitToken(script).locking : script, network.segwit)
     if (type === 'nonstandard' || type === 'witness_unknown') return rejection('bad-txns-nonstandard-inputs')
     const { witness } = tx.ins[index]!
     if (witness.length === 0) continue

@@ -4,7 +4,9 @@ import { btc, Literal } from './json.ts'
 import { sum, type Block, type Coin, type Ledger } from './ledger.ts'
 import type { Entry, Mempool } from './mempool.ts'
 import type { UtxoNetwork } from './networks.ts'
-import { isCoinbase, type Tx } from './transaction.ts'
+import { splitToken, tokenData } from './cash-tokens.ts'
+import { specialFields } from './special.ts'
+import { isCoinbase, typeOf, type Tx } from './transaction.ts'
 
 /** The objects of Core's answers. */
 
@@ -77,7 +79,7 @@ function pushed(item: Buffer, signatures: boolean): string {
   return item.toString('hex')
 }
 
-export function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
+function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
   const address = addressOf(script, network)
   const body = address === undefined ? `raw(${script.toString('hex')})` : `addr(${address})`
   return {
@@ -89,13 +91,19 @@ export function scriptPubKey(script: Buffer, network: UtxoNetwork): Record<strin
   }
 }
 
+/** The script of an output, and the token that it carries. */
+export function outputFields(script: Buffer, network: UtxoNetwork): Record<string, unknown> {
+  const { token, locking } = network.cashTokens ? splitToken(script) : { token: undefined, locking: script }
+  return { scriptPubKey: scriptPubKey(locking, network), tokenData: tokenData(token) }
+}
+
 /** `coins` (what the inputs spend) gives the fee, and with `prevouts` also each input's own. */
 export function txObject(network: UtxoNetwork, tx: Tx, coins?: readonly Coin[], prevouts = false): Record<string, unknown> {
   const coinbase = isCoinbase(tx)
   return {
     txid: tx.txid,
     hash: tx.wtxid,
-    version: tx.version,
+    version: typeOf(tx) === 0 ? tx.version : tx.version & 0xffff,
     size: tx.raw.length,
     vsize: tx.vsize,
     weight: tx.weight,
@@ -108,14 +116,15 @@ export function txObject(network: UtxoNetwork, tx: Tx, coins?: readonly Coin[], 
       prevout: prevouts && coins?.[index] ? prevout(network, coins[index]) : undefined,
       sequence: input.sequence,
     })),
-    vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, scriptPubKey: scriptPubKey(script, network) })),
+    vout: tx.outs.map(({ value, script }, n) => ({ value: btc(value), n, ...outputFields(script, network) })),
+    ...specialFields(tx),
     fee: coins && !coinbase ? btc(sum(coins) - sum(tx.outs)) : undefined,
     hex: tx.raw.toString('hex'),
   }
 }
 
 function prevout(network: UtxoNetwork, { coinbase, height, value, script }: Coin): Record<string, unknown> {
-  return { generated: coinbase, height, value: btc(value), scriptPubKey: scriptPubKey(script, network) }
+  return { generated: coinbase, height, value: btc(value), ...outputFields(script, network) }
 }
 
 export function headerObject(ledger: Ledger, block: Block): Record<string, unknown> {

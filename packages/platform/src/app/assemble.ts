@@ -56,6 +56,7 @@ import { witness } from '../people/witness.ts'
 import { distributor } from '../webhooks/distribute.ts'
 import { createWebhooks } from '../webhooks/webhooks.ts'
 import { connectAll } from './connect.ts'
+import { reportUnreadable } from './report-unreadable.ts'
 import { invoices } from '../invoices/loop.ts'
 import { KINDS } from './kinds.ts'
 import { observe } from './observe.ts'
@@ -141,7 +142,8 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
       base: settings.publicUrl ?? `http://${settings.host}:${settings.port}`,
       checkWebhook: (url, field) => checkUrl(services, url, field), moved,
     },
-    networks: new Networks(connectAll({ registry, database, environment, keys, addresses }, endpoints, fetch, metrics)),
+    networks: new Networks(connectAll(
+      { registry, database, environment, keys, addresses, report: reportUnreadable(log, metrics) }, endpoints, fetch, metrics)),
     callers: new Callers(database, environment),
     aml,
     people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),

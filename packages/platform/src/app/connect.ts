@@ -15,6 +15,8 @@ export function connectAll(
     const endpoint = endpoints[network.code]
     const connect = families[network.family]
     if (!endpoint || !connect) return []
+    // A counter that begins above zero shows no increase.
+    for (const kind of ['transaction', 'field']) metrics?.unreadable.labels(network.code, kind).inc(0)
     if (!metrics) return [connect(context, network, endpoint, fetch)]
     const pace = new Pace({ blockMs: network.block_ms, perDay: endpoint.requests_per_day, environment: context.environment })
     if (pace.perDay !== null) metrics.rpcRequestsAllowed.labels(network.code).set(pace.perDay)

@@ -17,8 +17,13 @@ import { TakenOver, WatchedAddresses } from './watched.ts'
 const SCAN_LEASE_MS = 20_000
 /** A run ends after so many turns, or when half of its lease is over: it is called again at once. */
 const TURNS_PER_RUN = 50
-/** Blocks remembered per network; a reorganisation deeper than this stops the scanner with an error. */
+/** Blocks remembered per network at least; a reorganisation deeper than what is remembered stops the scanner with an error. */
 const BLOCKS_KEPT = 2000
+/**
+ * Blocks remembered per network at most. Blocks that are not final are remembered up to this number: 200 ms apart, they reach back for
+ * five and a half hours.
+ */
+const BLOCKS_KEPT_MAX = 100_000
 /** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
 
@@ -58,6 +63,10 @@ interface Pass { more: boolean; isKnown: boolean; isShort: boolean }
  */
 const finalAt = ({ confirmations }: Network, tip: ChainTip, read: number): number =>
   tip.finalHeight ?? (confirmations === null ? 0 : read - confirmations + 1)
+
+/** Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond {@link BLOCKS_KEPT_MAX}. */
+export const forgottenBelow = (height: number, final: number): number =>
+  Math.max(Math.min(height - BLOCKS_KEPT, final), height - BLOCKS_KEPT_MAX)
 
 const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.height === b.height && a.finalHeight === b.finalHeight
 
@@ -227,7 +236,7 @@ async function scanOnce(
     mayBeReady = written.waiting || hasDeposits
     services.metrics.scanned.labels(network.code).set(scan.height)
     const passed = blocks.find(({ height }) => height % BLOCKS_FORGOTTEN === 0)
-    if (passed) await forget(services.database, network, scan, passed.height - BLOCKS_KEPT)
+    if (passed) await forget(services.database, network, scan, forgottenBelow(passed.height, finalAt(network, tip, scan.height)))
   }
   const final = finalAt(network, tip, scan.height)
   if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
@@ -327,7 +336,7 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
   for (;;) {
     known = await hashAt(services, network, height)
     if (known === undefined) {
-      throw new Error(`${network.code}: a reorganisation goes back further than the ${BLOCKS_KEPT} blocks that are kept`)
+      throw new Error(`${network.code}: a reorganisation goes back further than the blocks that are kept`)
     }
     const block = await client.block(height)
     if (block && block.hash === known) break

@@ -1,6 +1,6 @@
 import type {
-  Asset, ChainClient, ChainTransfer, Fetch, LevelRates, Network, PublicKeyAt, Registry, RpcEndpoint, Senders, Signed, TronAction,
-  TronClient, TronParameters, UnsignedTransaction,
+  Asset, ChainClient, ChainTransfer, Fetch, LevelRates, Network, PublicKeyAt, Registry, ReportUnreadable, RpcEndpoint, Senders, Signed,
+  TronAction, TronClient, TronParameters, UnsignedTransaction,
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
@@ -24,6 +24,8 @@ export interface ChainContext {
   keys: { get(workspaceId: string, curve: Network['curve']): Promise<{ at: PublicKeyAt }> }
   /** Where change of a wallet returns to. */
   addresses: { omnibus(network: Network, owner: Owner): Promise<string>; change(network: Network, owner: Owner): Promise<string> }
+  /** Called with what a client could not read and went on without; absent: nobody is to know. */
+  report?: ReportUnreadable
 }
 
 /** A payment as somebody asks for it. `amount` in the asset's smallest unit. */

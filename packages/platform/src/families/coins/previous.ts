@@ -1,4 +1,4 @@
-import { RpcRefused, type Network } from '@custody/chains'
+import { RpcMismatch, RpcRefused, type Network } from '@custody/chains'
 import type { Queryable } from '../../database/pool.ts'
 
 /** Signed bytes of a transaction of our own, which are known before the chain shows them; null: it is not ours. */
@@ -41,7 +41,7 @@ export async function readCoins<Coin extends { txid: string; vout: number }>(
         previous.set(coin.txid, known)
         problem = problemOf(coin, known)
       } catch (error) {
-        if (!(error instanceof RpcRefused) || unreadable.size >= UNREADABLE_MAX) throw error
+        if (!(error instanceof RpcRefused || error instanceof RpcMismatch) || unreadable.size >= UNREADABLE_MAX) throw error
         problem = error.message
       }
       if (problem !== null) unreadable.set(outpointOf(coin), problem)

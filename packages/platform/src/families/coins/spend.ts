@@ -60,11 +60,14 @@ export async function awaitsChange(tx: Queryable, row: TransactionRow, withBlock
  * @param unreadable why coins were left out, by outpoint
  */
 export function notCovered(error: ChainError, awaits: boolean, unreadable: ReadonlyMap<string, string> = new Map()): Wait | Fail {
-  const [first] = unreadable
-  if (first && !awaits) {
-    const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''
-    return wait('COINS', `waits for coins that cannot be spent now: ${first[0]} (${first[1]})${others}`, WAIT_FOR_COINS_MS)
-  }
+  if (unreadable.size > 0 && !awaits) return coinsUnreadable(unreadable)
   if (awaits) return wait('COINS', 'waits for change of an earlier transfer', WAIT_FOR_CHANGE_MS)
   return fail(`the wallet's coins do not cover the amount and a network fee at this rate: ${error.message}`)
+}
+
+/** @param unreadable why coins cannot be spent, by outpoint; at least one */
+export function coinsUnreadable(unreadable: ReadonlyMap<string, string>): Wait {
+  const [[place, reason] = ['', '']] = unreadable
+  const others = unreadable.size > 1 ? ` and ${unreadable.size - 1} more` : ''
+  return wait('COINS', `waits for coins that cannot be spent now: ${place} (${reason})${others}`, WAIT_FOR_COINS_MS)
 }

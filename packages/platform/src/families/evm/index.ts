@@ -13,7 +13,7 @@ const THRESHOLD_DIVISOR = 100n
 
 /** EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer transaction of the same nonce. */
 export const connectEvm: Connect = (context, network, endpoint, fetch) =>
-  evmChain(context, network, new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch))
+  evmChain(context, network, new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch, context.report))
 
 export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset

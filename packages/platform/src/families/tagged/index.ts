@@ -28,7 +28,7 @@ export const connectXrp: Connect = (context, network, endpoint, fetch) =>
   xrpChain(context, network, new XrpClient(network, endpoint, fetch, () => context.environment.now()))
 
 export const connectStellar: Connect = (context, network, endpoint, fetch) =>
-  stellarChain(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now()))
+  stellarChain(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now(), context.report))
 
 /** The XRP Ledger. A transaction's id covers its signature. */
 export const xrpChain = (context: ChainContext, network: Network, client: TaggedClient & ResignedClient): Chain => ({

@@ -10,7 +10,7 @@ import { replaceable } from './replaceable.ts'
 
 /** Bitcoin and its siblings. */
 export const connectUtxo: Connect = (context, network, endpoint, fetch) =>
-  utxoChain(context, network, new UtxoClient(network, endpoint, fetch, () => context.environment.now()))
+  utxoChain(context, network, new UtxoClient(network, endpoint, fetch, () => context.environment.now(), context.report))
 
 export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())

@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { forgottenBelow } from '../src/deposits/scanner.ts'
+import { useDatabase, World } from './deposits-support.ts'
+
+/** How far back a reorganisation may go: to the final block, however fast blocks come. */
+const database = useDatabase()
+
+test('blocks are forgotten below the final height only, and beyond a hard bound', () => {
+  assert.equal(forgottenBelow(10_000, 9_990), 8_000, 'final blocks: 2000 are kept')
+  assert.equal(forgottenBelow(10_000, 4_000), 4_000, '20 minutes at 200 ms: all that are not final')
+  assert.equal(forgottenBelow(10_000, 0), 0, 'nothing is final')
+  assert.equal(forgottenBelow(500_000, 0), 400_000, 'the bound')
+  assert.equal(forgottenBelow(500_000, 100_000), 400_000)
+})
+
+test('EVM with blocks of 200 ms and finality 20 minutes behind: a reorganisation of 6,000 blocks takes a deposit back', async () => {
+  const world = new World(database.get(), 'evm')
+  await world.open()
+  const alice = await world.tenant('alice')
+  let final = 0
+  const { chain } = world
+  const tip = chain.tip.bind(chain)
+  chain.tip = async () => ({ ...await tip(), finalHeight: final })
+  await world.settle()
+  for (let count = 0; count < 50; count++) chain.mine()
+  final = 40
+  const pay = (txid: string) => ({ txid, outcome: [{ position: 0, asset: 'ETH', address: alice.deposit, amount: 7n }] })
+  chain.mine(pay('0xfirst'))
+  for (let count = 0; count < 6_050; count++) chain.mine()
+  await world.settle()
+  const kept = await database.get().one<{ least: string }>(`select min(height)::text least from blocks where network = 'ETH'`, [])
+  assert.ok(Number(kept?.least) <= final, `blocks are kept from ${kept?.least}`)
+  chain.drop(6_055)
+  chain.mine(pay('0xsecond'))
+  chain.mine()
+  for (let count = 0; count < 6_060; count++) chain.mine()
+  await world.settle()
+  final = chain.blocks.length - 1
+  await world.settle()
+  assert.deepEqual(await world.books(alice), { ETH: '7' })
+  assert.deepEqual((await world.deposits()).map(({ state }) => state), ['REORGED', 'CREDITED'])
+})

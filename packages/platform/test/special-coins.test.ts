@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** Coins in forms that only one chain has, from a local node to a wallet and out again: Dash's special transactions, CashTokens, MWEB. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-special-coins-'))
+let devnet: Devnet
+
+const DASH: Place = { code: 'DASH', to: 'yNPbcFfabtNmmxKdGwhHomdYfVs6gikbPf', held: '1', amount: '3.5' }
+const BCH: Place = { code: 'BCH', to: '', held: '1', amount: '0.99999' }
+const LTC: Place = { code: 'LTC', to: '', held: '1', amount: '0.5' }
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function staged(place: Place, run: (stage: FamilyStage) => Promise<void>): Promise<void> {
+  const stage = new FamilyStage(database.get(), devnet, place, clock)
+  try {
+    await stage.open()
+    await run(stage)
+  } finally {
+    await stage.close()
+  }
+}
+
+const rpc = async <T>(code: string, method: string, ...params: unknown[]): Promise<T> => {
+  const answer = await fetch(`${devnet.url}/${code.toLowerCase()}`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  return ((await answer.json()) as { result: T }).result
+}
+const COIN = 100_000_000n
+
+test('DASH: a withdrawal from the platform’s credit pool and a mining payout are credited, and one transfer spends both', async () => {
+  await staged(DASH, async (stage) => {
+    const before = await stage.available()
+    const { hash } = await stage.control({ command: 'special', kind: 'asset-unlock', address: stage.source, amount: '2' })
+    await stage.scan()
+    await stage.run()
+    assert.equal(await stage.available(), before + 2n * COIN)
+    await stage.control({ command: 'mine', blocks: 1, address: stage.source })
+    // A coinbase is credited once it may be spent.
+    await stage.control({ command: 'mine', blocks: 100 })
+    await stage.scan()
+    await stage.run()
+    const held = await stage.available()
+    assert.ok(held > before + 2n * COIN, `${held} are available`)
+    const id = await stage.create('all but the fee', { amount: `${(held - 100_000n) / COIN}.${((held - 100_000n) % COIN).toString().padStart(8, '0')}` })
+    await stage.run()
+    const sent = await stage.read(id)
+    assert.equal(sent.state, 'CONFIRMED', JSON.stringify(sent))
+    const { vin } = await rpc<{ vin: { txid: string }[] }>('DASH', 'getrawtransaction', sent.hash, true)
+    assert.ok(vin.length === 3 && vin.some(({ txid }) => txid === hash), JSON.stringify(vin))
+    await stage.check()
+  })
+})
+
+test('BCH: an output with a CashToken is not credited or spent, and a transfer of everything else leaves it where it is', async () => {
+  await staged({ ...BCH, to: await rpc('BCH', 'getnewaddress') }, async (stage) => {
+    const before = await stage.available()
+    const tokens: { hash: string; vout: number }[] = []
+    for (const more of [{ tokens: '5' }, { nft: 'mutable', commitment: 'ab' }]) {
+      const hash = (await stage.control({ command: 'special', kind: 'token', address: stage.source, amount: '0.5', ...more }))['hash'] as string
+      const { vout } = await rpc<{ vout: { n: number; tokenData?: object }[] }>('BCH', 'getrawtransaction', hash, true)
+      tokens.push({ hash, vout: vout.find(({ tokenData }) => tokenData)?.n as number })
+    }
+    await stage.scan()
+    await stage.run()
+    assert.equal(await stage.available(), before)
+    const id = await stage.create('everything')
+    await stage.run()
+    assert.equal((await stage.read(id)).state, 'CONFIRMED')
+    for (const { hash, vout } of tokens) assert.ok(await rpc('BCH', 'gettxout', hash, vout), 'the token is unspent')
+    await stage.check()
+  })
+})
+
+test('LTC: transactions within the extension blocks do not hide what else waits, and what leaves them is credited', async () => {
+  await staged(LTC, async (stage) => {
+    const [chain] = stage.services.networks.all()
+    const before = await stage.available()
+    await stage.control({ command: 'fund', asset: 'LTC', address: await rpc('LTC', 'getnewaddress'), amount: '1' })
+    const { hash } = await stage.control({ command: 'special', kind: 'mweb', address: stage.source, amount: '2' })
+    await stage.control({ command: 'special', kind: 'mweb' })
+    const paid = await rpc<string>('LTC', 'sendtoaddress', stage.source, 0.25)
+    const mempool = chain!.mempool!
+    const waiting = await mempool.waiting()
+    assert.ok(waiting.includes(hash as string) && waiting.includes(paid), 'the pool has both')
+    const seen = await mempool.transfers(waiting)
+    assert.deepEqual(seen.filter(({ address }) => address === stage.source).map(({ txid, amount }) => [txid, amount]), [[paid, 25_000_000n]])
+    await stage.control({ command: 'mine', blocks: 1 })
+    await stage.scan()
+    await stage.run()
+    assert.equal(await stage.available(), before + 2n * COIN + 25_000_000n)
+    await stage.check()
+  })
+})
