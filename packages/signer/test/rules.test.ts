@@ -144,9 +144,12 @@ test('rule 11: a fuel brings what its transactions can cost, and a fifth more', 
   const one = (more: Partial<FuelPart>, network = BASE, callerRate: string | null = null) =>
     fuels(1n, [{ part: part(more), callerRate }], {}, network)
   const most = `FUEL_TOO_LARGE: The fee to be fuelled is above the cap ${CAP}`
-  assert.equal(one({ gas: (CAP / 10n).toString() }), (CAP * 12n) / 10n)
-  assert.equal(one({ gas: (CAP / 10n).toString(), l1_fee: '1' }), most)
-  assert.equal(one({ gas: (CAP / 10n + 1n).toString() }), most)
+  // All the gas that one transfer may have, at the price that makes it the cap.
+  const [gas, price] = ['1000000', CAP / 1_000_000n]
+  assert.equal(one({ gas, max_fee_per_gas: price.toString() }), (CAP * 12n) / 10n)
+  assert.equal(one({ gas, max_fee_per_gas: price.toString(), l1_fee: '1' }), most)
+  assert.equal(one({ gas, max_fee_per_gas: (price + 1n).toString() }), most)
+  assert.equal(one({ gas: '1000001' }), 'FUEL_TOO_LARGE: The gas 1000001 to be fuelled is above 1000000, the most of one transfer')
   const tenth = CAP / 10n
   assert.equal(one({ l1_fee: tenth.toString() }), 1200n + tenth)
   assert.equal(
