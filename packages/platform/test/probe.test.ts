@@ -216,6 +216,8 @@ test('an endpoint of another network is named, and nothing else is asked', async
   assert.match((text as string[]).join('\n'), /ETH: the endpoint serves chain id 31337010, not 31337: it serves OP Mainnet \(OP_ETH\)/)
   assert.deepEqual(new Set(asked.map(({ method }) => method)), new Set(['eth_chainId']))
   assert.match(((await at('BTC', 'DASH')).text as string[]).join('\n'), /it serves Dash \(DASH\)/)
+  const real = await ask('ETH', on('eth_chainId', () => ({ jsonrpc: '2.0', id: 1, result: '0x1' })))
+  assert.match(real.text, /it serves Ethereum \(ETH of mainnet\)\. What to do: set CUSTODY_NETWORK=mainnet/)
 })
 
 const KEY = 'k3y-0f-the-pr0vider'

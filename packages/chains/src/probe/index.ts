@@ -1,7 +1,7 @@
 import { reasonOf } from '../reason.ts'
 import { loadRegistry } from '../registry.ts'
 import { RpcRefused, type Fetch, type RpcEndpoint } from '../rpc.ts'
-import { ChainError, type FamilyName, type Network } from '../types.ts'
+import { ChainError, type FamilyName, type Network, type NetworkMode } from '../types.ts'
 import { cardano } from './cardano.ts'
 import type { FamilyProbe } from './context.ts'
 import { evm } from './evm.ts'
@@ -70,8 +70,10 @@ export async function probeEndpoint(
       throw new ChainError('ENDPOINT', report.redact(notAnEndpoint(network, host, questions, error)))
     }
     const other = await nameOther(probe, network, endpoint, questions.fetch)
-    const reason = other === null ? error.message : `${error.message}: it serves ${other}`
-    report.add({ code: 'network', state: 'missing', reason, advice: 'correct the URL, or name the network that it serves' })
+    const reason = other === null ? error.message : `${error.message}: it serves ${other.name}`
+    const advice = other === null || other.mode === network.mode
+      ? 'correct the URL, or name the network that it serves' : `set CUSTODY_NETWORK=${other.mode} to check it as that network`
+    report.add({ code: 'network', state: 'missing', reason, advice })
     return result('wrong network', null, null)
   }
   const head = await probe.run({ network, assets, endpoint, fetch: questions.fetch, report })
@@ -103,7 +105,9 @@ async function medianOf(work: () => Promise<void>, elapsed: () => number): Promi
 }
 
 /** The network of the registry that an endpoint serves, as "Base (BASE)"; null: none of them. Each question is asked once. */
-async function nameOther(probe: FamilyProbe, network: Network, endpoint: RpcEndpoint, fetch: Fetch): Promise<string | null> {
+async function nameOther(
+  probe: FamilyProbe, network: Network, endpoint: RpcEndpoint, fetch: Fetch,
+): Promise<{ name: string; mode: NetworkMode } | null> {
   const answers = new Map<string, Promise<{ status: number; text: string }>>()
   const once: Fetch = async (url, init) => {
     const question = `${url} ${String(init.body)}`
@@ -118,7 +122,7 @@ async function nameOther(probe: FamilyProbe, network: Network, endpoint: RpcEndp
     for (const other of loadRegistry(mode).networks) {
       if (other.family !== network.family || (other.code === network.code && other.mode === network.mode)) continue
       const isIt = await probe.client({ network: other, assets: [], endpoint: plain, fetch: once }).probe().then(() => true, () => false)
-      if (isIt) return `${other.name} (${other.code}${mode === network.mode ? '' : ` of ${mode}`})`
+      if (isIt) return { name: `${other.name} (${other.code}${mode === network.mode ? '' : ` of ${mode}`})`, mode }
     }
   }
   return null
