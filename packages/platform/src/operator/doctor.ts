@@ -27,7 +27,7 @@ export interface Diagnosis {
 
 const WORDS: Record<string, string> = {
   'wrong network': 'the endpoint serves another chain: correct its URL',
-  unreachable: 'check the URL, the credentials and the firewall; a provider may limit requests',
+  unreachable: 'check the URL, the credentials and the firewall; a provider may limit requests; "npx custody probe" checks it completely',
 }
 
 /** Only the endpoints are asked: there may be no database and no signer node to ask. */

@@ -355,6 +355,15 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {
+    usage: 'probe <NETWORK> <URL>',
+    summary: 'Check an endpoint for everything that the platform asks it for, before it is configured; exit 1 if something is missing.',
+    options: {
+      'username U': 'user name of HTTP basic authentication', 'password-file F': 'file with its password',
+      'header NAME:VALUE…': 'HTTP header, such as a provider’s key; VALUE may be @FILE; repeat the option for several headers',
+    },
+    run: async () => (await import('../probe.ts')).probeRun,
+  },
+  {
     usage: 'secrets-key status', summary: 'who wraps the key under which secrets of others are sealed',
     run: async () => (await secretsKey()).status,
   },

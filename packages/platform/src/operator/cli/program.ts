@@ -34,9 +34,13 @@ npx custody COMMAND --help tells of one command, npx custody --version tells the
 The platform is found through CUSTODY_HOME (default ./.custody).
 `
 
+/** Option as commander takes it. The values of one that ends with `…` and is given several times are joined by line feeds. */
 function optionOf(name: string, text: string): Option {
   const [flag = '', value] = name.replace('!', '').split(' ')
-  return new Option(value === undefined ? `--${flag}` : `--${flag} <${value}>`, name.startsWith('!') ? `${text} (needed)` : text)
+  const option = new Option(value === undefined ? `--${flag}` : `--${flag} <${value}>`, name.startsWith('!') ? `${text} (needed)` : text)
+  const join = (more: string, before: string | undefined) => (before === undefined ? more : `${before}\n${more}`)
+  if (value?.endsWith('…')) option.argParser(join)
+  return option
 }
 
 /** What the library calls camelCase, by the option's own name; of `--no-…` it tells the opposite, and true where it is absent. */
