@@ -27,6 +27,8 @@ export class TransferLogs {
   #begun = 0
   #isScheduled = false
   #aloneLeft = 0
+  /** Blocks of one range, so that its answer is not one that may have been cut. */
+  #most = TOGETHER_MAX
 
   constructor(call: JsonRpc, contracts: readonly string[]) {
     this.#call = call
@@ -70,7 +72,7 @@ export class TransferLogs {
     if (!first || (oldest !== undefined && oldest < first.begun && this.#gathered.length < TOGETHER_MAX)) return
     const gathered = this.#gathered
     this.#gathered = []
-    for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : TOGETHER_MAX)) void this.#askRun(run)
+    for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : this.#most)) void this.#askRun(run)
   }
 
   async #askRun(run: readonly Asked[]): Promise<void> {
@@ -93,7 +95,12 @@ export class TransferLogs {
       if (error instanceof RpcRefused) this.#aloneLeft = REFUSED_BLOCKS
       return null
     }
-    if (!Array.isArray(logs) || logs.length >= LOGS_MAX) return null
+    if (!Array.isArray(logs)) return null
+    if (logs.length >= LOGS_MAX) {
+      this.#most = Math.max(2, Math.floor(run.length / 2))
+      return null
+    }
+    if (run.length === this.#most && logs.length < LOGS_MAX / 2) this.#most = Math.min(TOGETHER_MAX, this.#most + 1)
     const byBlock = new Map<string, unknown[]>(run.map(({ block }) => [block.hash, []]))
     for (const log of logs as ({ blockHash?: unknown } | null)[]) {
       const of = byBlock.get(String(log?.blockHash))
