@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { base58 } from '@scure/base'
 import * as fc from '../../../test/property.ts'
-import { solana } from '../src/index.ts'
+import { loadRegistry, solana, SolanaClient, type Network } from '../src/index.ts'
 import { Lives } from '../src/solana/life.ts'
 
+const SOL = loadRegistry('local').network('SOL') as Network
 const hashAt = (number: number) => base58.encode(Buffer.alloc(32, number % 256).fill(number >> 8, 0, 8))
 const rawWith = (number: number) => `01ff${Buffer.from(base58.decode(hashAt(number))).toString('hex')}00`
 
@@ -52,6 +53,26 @@ test('a clock that is set back, and an endpoint that falls back, measure nothing
   life.began(hashAt(3), 500)
   life.sent(rawWith(1))
   assert.equal(life.blocksNeeded, 50)
+})
+
+test('transactions that wait for their turn are no slow signers: a queue has no more of them built again', async () => {
+  let now = 0
+  const began = () => Math.floor(now / 400)
+  const client = new SolanaClient(SOL, [], { url: 'http://node.test' }, async (_url, init) => {
+    const { method } = JSON.parse(String(init.body)) as { method: string }
+    const result = method === 'sendTransaction' ? 'signature'
+      : { context: { slot: began() }, value: { blockhash: hashAt(began()), lastValidBlockHeight: began() + 150 } }
+    return Response.json({ jsonrpc: '2.0', id: 1, result })
+  }, () => now)
+  for (let round = 0; round < 50; round++) {
+    const { validUntil } = await client.lifetime()
+    const number = began()
+    // 62 of its 150 blocks: enough is left.
+    now += 25_000
+    assert.equal(await client.isStale(validUntil), false, `round ${round}`)
+    now += 500
+    await client.broadcast(rawWith(number))
+  }
 })
 
 test('a level pays at least its lamports, for a transfer of SOL and of a token alike', () => {

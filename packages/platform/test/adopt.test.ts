@@ -34,9 +34,13 @@ let stage: FamilyStage
 /** What the endpoint answers instead: a test may change it. */
 let lie: (method: string, params: unknown[], answer: unknown) => unknown = (_method, _params, answer) => answer
 
+/** What happens on the chain just before the endpoint answers: a test may change it. */
+let meanwhile: (method: string, params: unknown[]) => Promise<void> = async () => undefined
+
 const ask: typeof fetch = async (url, init) => {
-  const response = await fetch(url, init)
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
+  await meanwhile(method, params)
+  const response = await fetch(url, init)
   const body = await response.json() as { result?: unknown }
   return Response.json({ ...body, result: lie(method, params, body.result) }, { status: response.status })
 }
@@ -46,6 +50,7 @@ before(async () => {
 })
 beforeEach(async () => {
   lie = (_method, _params, answer) => answer
+  meanwhile = async () => undefined
   await database.get().query('delete from rescans')
   stage = new FamilyStage(database.get(), devnet, PLACE, clock, ask)
   await stage.open()
@@ -194,6 +199,88 @@ test('an endpoint that is ahead of the scan shows a deposit as a surplus: it is 
   assert.deepEqual([row.status, row.failure_reason], ['failed', 'the chain does not hold what was adopted; see "custody audit"'])
   assert.equal(await stage.available() - before, ahead)
   await stage.check()
+})
+
+test('a payment that is mined while the balance is asked at its depth does not stand in for one that was counted twice', async () => {
+  const more = parseEther('0.25')
+  lie = (method, params, answer) => (method === 'eth_getBalance' && params[0] === stage.source
+    ? `0x${(BigInt(answer as string) + more).toString(16)}` : answer)
+  const before = await stage.available()
+  const { id } = await adopt()
+  lie = (_method, _params, answer) => answer
+  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+  let late = 1
+  meanwhile = async (method, params) => {
+    if (method !== 'eth_getBalance' || params[0] !== stage.source || late-- <= 0) return
+    await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.25' })
+    await stage.control({ command: 'mine', blocks: 1 })
+  }
+  await mine(FINAL_BLOCKS)
+  await mine(FINAL_BLOCKS)
+  await stage.run()
+  assert.ok(late <= 0, 'the balance was not asked for at its depth')
+  assert.equal((await stage.read(String(id))).status, 'failed')
+  assert.equal(await stage.available() - before, 2n * more)
+  await stage.check()
+})
+
+test('on a chain that goes on between all questions it is adopted and credited', async () => {
+  await destroyTo(stage.source, '0.25')
+  const before = await stage.available()
+  meanwhile = async (method) => {
+    if (method === 'eth_getBalance') await stage.control({ command: 'mine', blocks: 1 })
+  }
+  const { id } = await adopt({}, services(() => stage.scan()))
+  await mine(FINAL_BLOCKS)
+  await stage.run()
+  assert.equal((await stage.read(String(id))).status, 'confirmed')
+  assert.equal(await stage.available() - before, parseEther('0.25'))
+  await stage.check()
+})
+
+test('an endpoint that does not answer the balance of an adopted deposit holds back no other', async () => {
+  await destroyTo(stage.source, '0.25')
+  const { id } = await adopt()
+  const before = await stage.available()
+  await stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount: '0.1' })
+  lie = (method, params, answer) => {
+    if (method === 'eth_getBalance' && params[0] === stage.source) throw new Error('no answer')
+    return answer
+  }
+  await mine(FINAL_BLOCKS)
+  while (await stage.step());
+  assert.equal(await stage.available() - before, parseEther('0.1'))
+  assert.equal((await stage.read(String(id))).state, 'CONFIRMING')
+  lie = (_method, _params, answer) => answer
+  await mine(1)
+  await stage.run()
+  assert.equal((await stage.read(String(id))).status, 'confirmed')
+  await stage.check()
+})
+
+test('where blocks are final at once: endpoints that are ahead of the scan for a few blocks bring nothing twice', async () => {
+  const to = '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin'
+  const sol = stage = new FamilyStage(database.get(), devnet, { code: 'SOL', to, held: '20', amount: '0.25' }, clock, ask)
+  await sol.open()
+  const more = parseAmount('0.25', 9)
+  const before = await sol.available()
+  lie = (method, params, answer) => (method === 'getBalance' && params[0] === sol.source
+    ? { ...answer as object, value: (answer as { value: number }).value + Number(more) } : answer)
+  const { id } = await adopt({ asset: 'SOL' })
+  await mine(3)
+  lie = (_method, _params, answer) => answer
+  await sol.control({ command: 'fund', asset: 'SOL', address: sol.source, amount: '0.25' })
+  for (let blocks = 0; blocks < 60; blocks++) await mine(1)
+  while (await sol.step());
+  assert.equal((await sol.read(String(id))).status, 'failed')
+  assert.equal(await sol.available() - before, more)
+  await sol.check()
+  // One that is there is credited.
+  await database.get().query(`update ledger_accounts set balance = balance - $1::numeric where asset = 'SOL' and kind = 'available'`, [more.toString()])
+  const real = await adopt({ asset: 'SOL' })
+  for (let blocks = 0; blocks < 60; blocks++) await mine(1)
+  while (await sol.step());
+  assert.equal((await sol.read(String(real['id']))).status, 'confirmed')
 })
 
 test('coins that moved between own addresses are no surplus: not while a sweep is under way, and not where the books lack it', async () => {

@@ -141,6 +141,20 @@ test('a withdrawal comes from the exchange to the wallet: followed to the deposi
   assert.ok(await stage.agrees())
 })
 
+test('an exchange that pays through a contract: what the operator adopted with its transaction ends the withdrawal', async () => {
+  const stage = await open()
+  const { id } = (await stage.withdraw()).body
+  await stage.work()
+  const txid = await stage.arrive()
+  // As an adoption writes it: no scan has read a transaction.
+  await stage.database.query(
+    `update deposits set adopted = true, txid = 'adopted:' || transaction_id where txid = $1`, [txid])
+  await stage.work(120)
+  const { status, transaction_id: deposit } = await stage.show(id)
+  assert.equal(status, 'completed')
+  assert.ok(deposit)
+})
+
 test('an answer that is lost: the exchange is asked, by our id or by what the withdrawal is, and nothing is sent twice', async () => {
   for (const withdrawalId of [true, false]) {
     const stage = await open()

@@ -9,7 +9,8 @@ const LOGS_MAX = 900
 /** After a refused range so many blocks are asked for one by one, before the next is tried. */
 const REFUSED_BLOCKS = 1000
 
-interface Asked { block: RpcBlock; answer: (logs: unknown) => void; fail: (error: unknown) => void }
+/** `begun`: reads of blocks that had begun before: it waits for those only, or others without logs would keep it waiting. */
+interface Asked { block: RpcBlock; begun: number; answer: (logs: unknown) => void; fail: (error: unknown) => void }
 
 /**
  * The Transfer logs of some contracts, block by block as they were asked for. Blocks that are read at the same time gather, and
@@ -21,10 +22,13 @@ export class TransferLogs {
   readonly #call: JsonRpc
   readonly #contracts: readonly string[]
   #gathered: Asked[] = []
-  /** Blocks that are being read. */
-  #reading = 0
+  /** Blocks that are being read: the numbers of their reads, the oldest first. */
+  readonly #reading = new Set<number>()
+  #begun = 0
   #isScheduled = false
   #aloneLeft = 0
+  /** Blocks of one range, so that its answer is not one that may have been cut. */
+  #most = TOGETHER_MAX
 
   constructor(call: JsonRpc, contracts: readonly string[]) {
     this.#call = call
@@ -33,18 +37,21 @@ export class TransferLogs {
 
   /** Reads a block, whose logs may be asked for next: those of blocks at hand wait for it. */
   async whileReading<T>(read: () => Promise<T>): Promise<T> {
-    this.#reading++
+    const number = this.#begun++
+    this.#reading.add(number)
     try {
       return await read()
     } finally {
-      this.#reading--
+      this.#reading.delete(number)
       this.#schedule()
     }
   }
 
   /** What `eth_getLogs` answers for a block, unchecked. @throws what the caller of JSON-RPC throws */
   of(block: RpcBlock): Promise<unknown> {
-    const answer = new Promise<unknown>((resolve, reject) => { this.#gathered.push({ block, answer: resolve, fail: reject }) })
+    const answer = new Promise<unknown>((resolve, reject) => {
+      this.#gathered.push({ block, begun: this.#begun, answer: resolve, fail: reject })
+    })
     this.#schedule()
     return answer
   }
@@ -60,10 +67,12 @@ export class TransferLogs {
   }
 
   #ask(): void {
-    if (this.#reading > 0 && this.#gathered.length < TOGETHER_MAX) return
+    const [oldest] = this.#reading
+    const [first] = this.#gathered
+    if (!first || (oldest !== undefined && oldest < first.begun && this.#gathered.length < TOGETHER_MAX)) return
     const gathered = this.#gathered
     this.#gathered = []
-    for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : TOGETHER_MAX)) void this.#askRun(run)
+    for (const run of runsOf(gathered, this.#aloneLeft > 0 ? 1 : this.#most)) void this.#askRun(run)
   }
 
   async #askRun(run: readonly Asked[]): Promise<void> {
@@ -86,7 +95,12 @@ export class TransferLogs {
       if (error instanceof RpcRefused) this.#aloneLeft = REFUSED_BLOCKS
       return null
     }
-    if (!Array.isArray(logs) || logs.length >= LOGS_MAX) return null
+    if (!Array.isArray(logs)) return null
+    if (logs.length >= LOGS_MAX) {
+      this.#most = Math.max(2, Math.floor(run.length / 2))
+      return null
+    }
+    if (run.length === this.#most && logs.length < LOGS_MAX / 2) this.#most = Math.min(TOGETHER_MAX, this.#most + 1)
     const byBlock = new Map<string, unknown[]>(run.map(({ block }) => [block.hash, []]))
     for (const log of logs as ({ blockHash?: unknown } | null)[]) {
       const of = byBlock.get(String(log?.blockHash))

@@ -19,8 +19,8 @@ const BLOCK_MS_LEAST = 100
  */
 export class Lives {
   readonly #now: () => number
-  /** When each blockhash was answered. */
-  readonly #answered = new Map<string, number>()
+  /** When each blockhash was answered, or signing of a transaction with it began; by the blockhash. */
+  readonly #answered = new Map<string, { at: number; height: number; isSigning: boolean }>()
   readonly #took: number[] = []
   #from: { height: number; at: number } | null = null
   #blockMs = BLOCK_MS_USUAL
@@ -32,7 +32,8 @@ export class Lives {
   /** A blockhash was answered whose life ends with the block at a height. */
   began(blockhash: string, height: number): void {
     const at = this.#now()
-    this.#answered.set(bytesToHex(base58.decode(blockhash)), at)
+    const key = bytesToHex(base58.decode(blockhash))
+    if (!this.#answered.has(key)) this.#answered.set(key, { at, height, isSigning: false })
     const [oldest] = this.#answered.keys()
     if (this.#answered.size > BLOCKHASHES_KEPT && oldest !== undefined) this.#answered.delete(oldest)
     if (this.#from === null || at < this.#from.at || height < this.#from.height) this.#from = { height, at }
@@ -42,9 +43,21 @@ export class Lives {
     this.#from = { height, at }
   }
 
+  /**
+   * The nodes begin to sign a transaction whose life ends at a height. What it has waited until then is no signing: counted as such, a
+   * queue would have more transactions built again, and grow by that.
+   */
+  signing(validUntil: number): void {
+    for (const each of this.#answered.values()) {
+      if (each.height !== validUntil || each.isSigning) continue
+      each.at = this.#now()
+      each.isSigning = true
+    }
+  }
+
   /** A signed transaction is sent; later times of the same one say nothing about its signing. @param raw hex */
   sent(raw: string): void {
-    for (const [blockhash, at] of this.#answered) {
+    for (const [blockhash, { at }] of this.#answered) {
       if (!raw.includes(blockhash)) continue
       this.#answered.delete(blockhash)
       this.#took.push(Math.max(0, this.#now() - at))

@@ -253,7 +253,9 @@ export class SolanaClient implements ChainClient, ResignedClient {
 
   /** Whether a transaction that is not signed yet would hardly be sent in time: too few blocks are left of its life. */
   async isStale(validUntil: number): Promise<boolean> {
-    return (await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded
+    if ((await this.lifetime()).validUntil - validUntil > BLOCKS_TO_LIVE - this.#lives.blocksNeeded) return true
+    this.#lives.signing(validUntil)
+    return false
   }
 
   /**

@@ -154,7 +154,7 @@ export async function recordDeposit(
        and tag is not distinct from $6 and occurrence = $7`,
     [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
   if (existing?.block_hash === block.hash) return false
-  if (!existing?.block_hash && await isInAdopted(services, tx, network, block, transfer, owner.workspace_id)) return false
+  if (!existing?.block_hash && await isInAdopted(services, tx, network, block, found)) return false
   if (existing) {
     // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
     if (existing.block_hash !== null) {
@@ -223,13 +223,14 @@ export async function insertDeposit(
  * of that address was adopted, which was all that the books did not know.
  */
 async function isInAdopted(
-  services: Services, tx: Queryable, network: Network, block: ChainBlock, { address, asset, amount, txid }: ChainTransfer, workspace: string,
+  services: Services, tx: Queryable, network: Network, block: ChainBlock, { owner, transfer }: Found,
 ): Promise<boolean> {
+  const { address, asset, amount, txid } = transfer
   const adopted = await tx.one<{ transaction_id: string }>(
     `select transaction_id from deposits
-     where workspace_id = $5 and adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4
+     where adopted and network = $1 and address = $2 and asset = $3 and block_height >= $4 and workspace_id = $5
      order by block_height limit 1`,
-    [network.code, address, asset, block.height, workspace])
+    [network.code, address, asset, block.height, owner.workspace_id])
   if (!adopted) return false
   services.log.warn(
     { network: network.code, txid, address, asset, amount: amount.toString(), transaction: adopted.transaction_id },

@@ -7,7 +7,7 @@ import type { TransactionRow } from '../engine/transaction.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
-import { isStillHeld } from './adopted.ts'
+import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
@@ -240,7 +240,7 @@ async function scanOnce(
   }
   const final = finalAt(network, tip, scan.height)
   if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
-  if (mayBeReady) await creditReady(services, network, scan.height, final)
+  if (mayBeReady) await creditReady(services, network, scan, final)
   return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height, isShort }
 }
 
@@ -368,33 +368,47 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
 }
 
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
-async function creditReady(services: Services, network: Network, scanned: number, final: number): Promise<void> {
-  const rows = await services.database.query<
-    Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean; adopted: boolean }
-  >(
+async function creditReady(services: Services, network: Network, { height: scanned, hash }: Scan, final: number): Promise<void> {
+  type Row = Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean; adopted: boolean }
+  const rows = await services.database.query<Row>(
     `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase, d.adopted
      from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
      where ${WAITS_FOR_DEPTH} and d.block_height is not null`, [network.code])
   const shown: { workspace: string; id: string; confirmations: number }[] = []
-  for (const row of rows) {
-    const confirmations = scanned - Number(row.block_height) + 1
-    // A coinbase is credited when the next block may spend it.
-    const due = row.coinbase ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0)) : final
-    if (Number(row.block_height) > due) {
-      if (confirmations !== row.confirmations) shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
-      continue
-    }
-    if (row.adopted && !await isStillHeld(services, row.workspace_id, row.id)) continue
+  const adopted: Row[] = []
+  const confirmationsOf = (row: Row) => scanned - Number(row.block_height) + 1
+  const deep = async (row: Row) => {
     await services.database.transaction(async (tx) => {
       const fresh = await tx.one<TransactionRow>(`select t.* from transactions t
         join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
         where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`,
       [row.id, row.block_height, row.workspace_id])
-      if (fresh) await depthReached(services, tx, fresh, confirmations)
+      if (fresh) await depthReached(services, tx, fresh, confirmationsOf(row))
     })
     services.environment.checkpoint('deposit.deep')
   }
-  if (shown.length === 0) return
+  for (const row of rows) {
+    const confirmations = confirmationsOf(row)
+    // A coinbase is credited when the next block may spend it.
+    const due = row.coinbase
+      ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0))
+      : row.adopted ? adoptedDue(network, final, scanned) : final
+    if (Number(row.block_height) > due) {
+      if (confirmations !== row.confirmations) shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
+      continue
+    }
+    if (row.adopted) adopted.push(row)
+    else await deep(row)
+  }
+  if (shown.length > 0) await showConfirmations(services, shown)
+  // The last: the chain is asked about them.
+  if (hash === undefined) return
+  for await (const row of stillHeld(services, network, adopted, { height: scanned, hash })) await deep(row)
+}
+
+async function showConfirmations(
+  services: Services, shown: readonly { workspace: string; id: string; confirmations: number }[],
+): Promise<void> {
   await services.database.query(
     `update transactions t set confirmations = s.confirmations, updated_at = $3
      from unnest($4::uuid[], $1::uuid[], $2::integer[]) s (workspace_id, id, confirmations)

@@ -126,6 +126,9 @@ function isOurs(row: ExchangeTransferRow, each: Transfer, sentAt: number): boole
     && (each.amount === amount || each.amount + (each.fee ?? 0n) === amount)
 }
 
+/** In SQL, of a deposit `d` of a transaction `t`: what paid it; of one that the operator made of a surplus, what he named for it. */
+const TXID = 'case when d.adopted then t.hash else d.txid end'
+
 /**
  * Until the coins are a deposit of the wallet, which is no stranger's then; or until the exchange gives them back. It may pay several
  * withdrawals in one transaction: each is the deposit nearest to its amount that is no other's.
@@ -148,9 +151,9 @@ async function follow(step: Step): Promise<void> {
   const fee = there?.fee?.toString() ?? row.fee
   if (hash === null) return waitOn(services, row, { fee })
   const deposit = await services.database.one<{ id: string; state: string; txid: string }>(
-    `select t.id, t.state, d.txid from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+    `select t.id, t.state, ${TXID} txid from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
      where d.workspace_id = $8 and d.network = $1 and d.address = $2 and d.tag is not distinct from $3 and d.asset = $4
-       and lower(regexp_replace(d.txid, '^0x', '')) = $5 and t.state <> 'REORGED'
+       and lower(regexp_replace(${TXID}, '^0x', '')) = $5 and t.state <> 'REORGED'
        and not exists (select 1 from exchange_transfers other
          where other.workspace_id = $8 and other.transaction_id = t.id and other.id <> $6)
      order by abs(d.amount - $7::numeric), d.position limit 1`,

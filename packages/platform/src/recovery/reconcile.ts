@@ -151,7 +151,7 @@ async function unscanned(services: Services): Promise<string[]> {
     `select s.network, s.height::text, exists (select 1 from transactions t
        join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
        where t.network = s.network and t.state = 'CONFIRMING' and t.kind in ('DEPOSIT', 'TANK_DEPOSIT')
-         and d.block_height <= s.final_height and not d.coinbase) due from network_scans s where s.height is not null`)
+         and d.block_height <= s.final_height and not d.coinbase and not d.adopted) due from network_scans s where s.height is not null`)
   const waiting: string[] = []
   for (const { network, height, due } of scans) {
     if (!services.networks.has(network)) continue
