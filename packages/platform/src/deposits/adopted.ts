@@ -8,8 +8,9 @@ import { revert } from './credit.ts'
 import { expectedBalances } from './expected.ts'
 import { insertDeposit, type OwnAddress } from './record.ts'
 
-/** For how long it is asked again until two looks agree, and the pause between two. */
+/** How often it is looked at until two looks in a row show the amount, and how many that show another one suffice; and the pause. */
 const LOOKS_MAX = 20
+const OTHER_LOOKS = 5
 const PAUSE_MS = 1000
 /** For how many pauses the scan is waited for until it has read what a look has shown. */
 const SCAN_PAUSES_MAX = 30
@@ -92,7 +93,8 @@ export async function adoptSurplus(
   const place = { workspace: owner.workspace_id, address: owner.address, asset }
   const { address } = owner
   let last: Look | null = null
-  for (let look = 0; look < LOOKS_MAX; look++) {
+  let alike = 0
+  for (let look = 0; look < LOOKS_MAX && alike < OTHER_LOOKS; look++) {
     if (look > 0) await services.environment.sleep(PAUSE_MS)
     const before = await readBooks(services.database, services, network, place)
     const held = await chain.balance(address, asset)
@@ -122,6 +124,7 @@ export async function adoptSurplus(
       services.work.ring()
       return outcome
     }
+    alike = outcome !== null && outcome.surplus === last?.surplus ? alike + 1 : 1
     last = outcome ?? last
   }
   if (last === null) throw new NotAdoptable(`the chain of ${network.code} changes while it is looked at: try again later`)
