@@ -28,22 +28,26 @@ export async function findAside(
 
 /** Stores the outputs of one block, each once. A stored output is updated if its block differs or its tokens were not known. */
 export async function recordAside(services: Services, tx: Queryable, network: Network, block: ChainBlock, found: OwnAside): Promise<void> {
+  if (found.length === 0) return
   // If a node returns an output index twice, the first entry counts.
   const coins = [...Map.groupBy(found, ({ txid, vout }) => `${txid}:${vout}`).values()].map(([first]) => first as OwnAside[number])
-  for (const { txid, vout, address, amount, reason, token, workspace_id: workspace, sub_account_id: subAccount } of coins) {
-    await tx.query(
-      `insert into coins_aside as c (id, workspace_id, sub_account_id, network, txid, vout, address, value, reason, token_category,
-         token_amount, nft_capability, nft_commitment, block_height, block_hash, found_at)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
-       on conflict (workspace_id, network, txid, vout) do update set sub_account_id = excluded.sub_account_id, address = excluded.address,
-         value = excluded.value, reason = excluded.reason, token_category = excluded.token_category, token_amount = excluded.token_amount,
-         nft_capability = excluded.nft_capability, nft_commitment = excluded.nft_commitment, block_height = excluded.block_height,
-         block_hash = excluded.block_hash
-       where c.block_hash <> excluded.block_hash or (c.token_category is null and excluded.token_category is not null)`,
-      [services.environment.uuid(), workspace, subAccount, network.code, txid, vout, address, amount.toString(), reason,
-        token?.category ?? null, token?.amount ?? null, token?.nft?.capability ?? null, token?.nft?.commitment ?? null,
-        block.height, block.hash, tx.now()])
-  }
+  const rows = coins.map(({ txid, vout, address, amount, reason, token, workspace_id, sub_account_id }) => ({
+    id: services.environment.uuid(), workspace_id, sub_account_id, txid, vout, address, value: amount.toString(), reason,
+    category: token?.category, amount: token?.amount, capability: token?.nft?.capability, commitment: token?.nft?.commitment,
+  }))
+  await tx.query(
+    `insert into coins_aside as c (id, workspace_id, sub_account_id, network, txid, vout, address, value, reason, token_category,
+       token_amount, nft_capability, nft_commitment, block_height, block_hash, found_at)
+     select r.id, r.workspace_id, r.sub_account_id, $1, r.txid, r.vout, r.address, r.value, r.reason, r.category, r.amount, r.capability,
+       r.commitment, $3, $4, $5
+     from jsonb_to_recordset($2::jsonb) as r(id uuid, workspace_id uuid, sub_account_id uuid, txid text, vout integer, address text,
+       value numeric, reason text, category text, amount text, capability text, commitment text)
+     on conflict (workspace_id, network, txid, vout) do update set sub_account_id = excluded.sub_account_id, address = excluded.address,
+       value = excluded.value, reason = excluded.reason, token_category = excluded.token_category, token_amount = excluded.token_amount,
+       nft_capability = excluded.nft_capability, nft_commitment = excluded.nft_commitment, block_height = excluded.block_height,
+       block_hash = excluded.block_hash
+     where c.block_hash <> excluded.block_hash or (c.token_category is null and excluded.token_category is not null)`,
+    [network.code, JSON.stringify(rows), block.height, block.hash, tx.now()])
 }
 
 /** Deletes the outputs of blocks above a height, which a reorganisation has removed from the chain. */
