@@ -28,6 +28,11 @@ const isWhole: Check = (value) => {
 const transfer = has({
   txid: isName, position: (value) => Number.isSafeInteger(value), asset: isName, address: isName, amount: isAmount, coinbase: isBoolean,
 })
+const isDigits: Check = (value) => typeof value === 'string' && /^\d{1,19}$/.test(value)
+const aside = has({
+  txid: isName, vout: isNatural, address: isName, amount: isAmount, reason: (value) => value === 'CASH_TOKENS',
+  token: orNull(has({ category: isHex, amount: isDigits, nft: orNull(has({ capability: isName, commitment: isHex })) })),
+})
 const included = has({
   state: (state) => state === 'included', height: isNatural, blockHash: isText, succeeded: isBoolean, fee: orNull(isAmount),
   staking: (value) => value === undefined || has({ withdrawn: isAmount, time: isNatural })(value),
@@ -38,7 +43,10 @@ const levels = has({ low: fee, medium: fee, high: fee })
 /** What each method of a client answers, as far as more depends on it than a text for people. */
 const RESULTS: Record<string, Check> = {
   tip: has({ height: isNatural, hash: isName, finalHeight: orNull((value) => Number.isSafeInteger(value)) }),
-  block: orNull(has({ height: isNatural, hash: isName, parent: isText, txids: listOf(isName), transfers: listOf(transfer) })),
+  block: orNull(has({
+    height: isNatural, hash: isName, parent: isText, txids: listOf(isName), transfers: listOf(transfer),
+    aside: (value) => value === undefined || listOf(aside)(value),
+  })),
   status: (value) => has({ state: (state) => state === 'absent' || state === 'mempool' })(value) || included(value),
   broadcast: (value) => has({ kind: (kind) => kind === 'accepted' })(value)
     || has({ kind: (kind) => kind === 'rejected' || kind === 'unknown', reason: isText })(value),

@@ -225,12 +225,36 @@ export interface ChainTransfer {
   riders?: Riders
 }
 
+/** CashTokens of an output (CHIP-2022-02). */
+export interface TokenFacts {
+  /** Id of the transaction that made the category, 64 hexadecimal digits. */
+  category: string
+  /** Fungible tokens in base units, as decimal digits; `0`: none. */
+  amount: string
+  /** `commitment` in hexadecimal digits. */
+  nft: { capability: 'none' | 'mutable' | 'minting'; commitment: string } | null
+}
+
+/** An output at an address that is not spent as a coin, because of what it carries. */
+export interface AsideCoin {
+  txid: string
+  vout: number
+  address: string
+  /** Smallest unit of the network's coin. */
+  amount: bigint
+  reason: 'CASH_TOKENS'
+  /** Null: the node does not show them in a form that can be read. */
+  token: TokenFacts | null
+}
+
 export interface ChainBlock {
   height: number
   hash: string
   parent: string
   txids: string[]
   transfers: ChainTransfer[]
+  /** Outputs that are in no transfer (Bitcoin Cash); absent where the network has none. */
+  aside?: AsideCoin[]
 }
 
 export interface ChainTip {

@@ -110,6 +110,56 @@ test('BCH: an output that carries CashTokens is no coin: it is not credited, not
   assert.deepEqual(await positions('BCH', [output(0, ''), token, raw].join(',')), [[0, 50_000_000n]])
 })
 
+/** What a client lists beside the transfers of a block with one transaction. */
+const asideOf = async (code: string, txid: string, vout: string) => (await client(code, {
+  getblockhash: () => 'aa', getblock: blockOf(`{"txid":"${txid}","vin":[{"txid":"u","vout":0}],"vout":[${vout}]}`),
+}).block(9))?.aside
+const TOKEN_TXID = 'ab'.repeat(32)
+
+test('BCH: lists outputs with CashTokens with their tokens, from tokenData and from a script with the prefix alike', async () => {
+  const category = Buffer.from(Array.from({ length: 32 }, (_, at) => at))
+  const shown = Buffer.from(category).reverse().toString('hex')
+  const prefixed = (n: number, rest: string) => `{"value":0.5,"n":${n},"scriptPubKey":{"hex":"ef${category.toString('hex')}${rest}${P2PKH}"}}`
+  const data = (n: number, fields: string) => output(n, `,"tokenData":{"category":"${shown.toUpperCase()}"${fields}}`)
+  const cases: [string, { amount: string; nft: object | null }][] = [
+    [data(0, ',"amount":"9223372036854775807"'), { amount: '9223372036854775807', nft: null }],
+    [prefixed(1, '10ffffffffffffffff7f'), { amount: '9223372036854775807', nft: null }],
+    [data(2, ',"amount":"0","nft":{"capability":"minting","commitment":"ABcd"}'), { amount: '0', nft: { capability: 'minting', commitment: 'abcd' } }],
+    [prefixed(3, '6202abcd'), { amount: '0', nft: { capability: 'minting', commitment: 'abcd' } }],
+    [prefixed(4, '20'), { amount: '0', nft: { capability: 'none', commitment: '' } }],
+    [prefixed(5, '7103fffffffd0001'), { amount: '256', nft: { capability: 'mutable', commitment: 'ffffff' } }],
+    [prefixed(6, '10fe00000100'), { amount: '65536', nft: null }],
+  ]
+  const aside = await asideOf('BCH', TOKEN_TXID, cases.map(([text]) => text).join(','))
+  assert.deepEqual(aside?.map(({ vout, amount, reason, token }) => ({ vout, amount, reason, token })), cases.map(([, facts], vout) => ({
+    vout, amount: 50_000_000n, reason: 'CASH_TOKENS', token: { category: shown, ...facts },
+  })))
+  const [plain] = (await client('BCH', {
+    getblockhash: () => 'aa', getblock: blockOf(`{"txid":"t","vin":[{"txid":"u","vout":0}],"vout":[${output(0, '')}]}`),
+  }).block(9))?.transfers ?? []
+  assert.ok(aside?.every(({ address }) => address === plain?.address), 'the address is that of the script behind the prefix')
+})
+
+test('BCH: odd CashTokens never stop a block, and no text of a node is listed that is not a token', async () => {
+  const facts = async (fields: string) => (await asideOf('BCH', TOKEN_TXID, output(0, `,"tokenData":${fields}`)))?.map(({ token }) => token)
+  const category = `"category":"${'0a'.repeat(32)}"`
+  for (const odd of [
+    '{}', '[]', '"x"', '7', '{"category":"00","amount":"5"}', `{"category":"${'zz'.repeat(32)}"}`, `{${category},"amount":5}`,
+    `{${category},"amount":"-5"}`, `{${category},"amount":"9223372036854775808"}`, `{${category},"amount":"${'9'.repeat(500)}"}`,
+    `{${category},"nft":7}`, `{${category},"nft":{"capability":"other","commitment":""}}`, `{${category},"nft":{"capability":"none","commitment":"abc"}}`,
+    `{${category},"nft":{"capability":"none","commitment":"${'ab'.repeat(1025)}"}}`, `{${category},"nft":{"capability":"none","commitment":"\\u0000"}}`,
+  ]) assert.deepEqual(await facts(odd), [null], odd)
+  // Without an amount, an index or an id that exists there is nothing to list.
+  for (const [txid, vout] of [
+    ['t', output(0, ',"tokenData":{}')], [TOKEN_TXID, `{"n":0,"scriptPubKey":{"hex":"${P2PKH}"},"tokenData":{}}`],
+    [TOKEN_TXID, output(4_294_967_296, ',"tokenData":{}')], [TOKEN_TXID, `{"value":30000000,"n":0,"scriptPubKey":{"hex":"${P2PKH}"},"tokenData":{}}`],
+    // No prefix by CHIP-2022-02: cut off, reserved bits, neither amount nor NFT, a commitment without an NFT, amount 0.
+    ...['', '10', '10ff05', ...['9005', '00', '5101ab05', '1000', '1105', '2305', '6000', '10ffffffffffffffffff'].map((rest) => rest + P2PKH)].map((rest) =>
+      [TOKEN_TXID, `{"value":0.5,"n":0,"scriptPubKey":{"hex":"ef${'09'.repeat(32)}${rest}"}}`]),
+  ] as [string, string][]) assert.deepEqual(await asideOf('BCH', txid, vout), [], vout)
+  assert.equal(await asideOf('LTC', TOKEN_TXID, output(0, '')), undefined)
+})
+
 test('LTC: outputs and inputs inside the extension blocks have no script; the others are read', async () => {
   assert.deepEqual(await positions('LTC', [output(0, ',"ismweb":false'), '{"ismweb":true,"output_id":"aa"}', output(2, '')].join(',')), [
     [0, 50_000_000n], [2, 50_000_000n],

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 351eac23ec8ef16f010dee7f9394cb08bfbce9605b57555ee946e8605afe17db
-// types 9884f4be9dfe089237111109a7bc8742d6db09749bba6966ffb747e031b877ef
+// document 70acd0a5665e7441e7e5fe6c7adeab59bb79dcd87df921b2cfc2fd3cbd17da5a
+// types ac742905a2b8d5540a5b34e9eb01c59753833694164cd82044847c4f549b61a3
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -179,6 +179,70 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
+        };
+        CoinAside: {
+            id: string;
+            /**
+             * @description The coin of the network, of which the output holds `amount`
+             * @example BCH
+             */
+            asset: string;
+            /** @example BCH */
+            network: string;
+            /**
+             * @description The transaction that made the output
+             * @example 5f1c8a7d0e3b49d2a6c4f7b8e9d0c1a2b3f4e5d6c7a8b9f0e1d2c3b4a5f6e7d8
+             */
+            txid: string;
+            /** @description Index of the output in its transaction */
+            vout: number;
+            /**
+             * @description Address of the sub-account that the output pays
+             * @example bitcoincash:qpm2qsznhks23z7629mms6s0cwef74vcwvy22gdx6a
+             */
+            address: string;
+            /**
+             * Format: decimal
+             * @description Coins of `asset` in the output. They are in no balance
+             */
+            amount: Decimal;
+            /**
+             * @description Why the output is not spent: it carries CashTokens, which a transfer would burn
+             * @enum {string}
+             */
+            reason: "CASH_TOKENS";
+            /** @description Null if the node did not return the tokens in a valid form */
+            token: {
+                /**
+                 * @description Token category, 64 hexadecimal digits
+                 * @example 89cad9e3e34280eb1e8bc420542c00a7fcc01002b663dbf7f38bceddf80e680c
+                 */
+                category: string;
+                /**
+                 * @description Fungible tokens in base units, as decimal digits; `0` where there are none
+                 * @example 150000000
+                 */
+                amount: string;
+                /** @description The non-fungible token; null: there is none */
+                nft: {
+                    /** @enum {string} */
+                    capability: "none" | "mutable" | "minting";
+                    /**
+                     * @description In hexadecimal digits; may be empty
+                     * @example 0a
+                     */
+                    commitment: string;
+                } | null;
+            } | null;
+            /** @example 912345 */
+            block_height: number;
+            /** @example 000000000000000000d1c2b3a4f5e6d7c8b9a0f1e2d3c4b5a6f7e8d9c0b1a2f3 */
+            block_hash: string;
+            /**
+             * Format: date-time
+             * @description When the scan read its block
+             */
+            found_at: string;
         };
         Conversion: {
             id: string;
@@ -930,6 +994,16 @@ export interface components {
             /** Format: decimal */
             tolerance: Decimal;
             expires_in: number;
+        };
+        ListCoinsAsideResponse: {
+            data: components["schemas"]["CoinAside"][];
+            /**
+             * @description Pass it as `after` to read on; null at the end of the list
+             * @example 1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7
+             */
+            next: string | null;
+            /** @description Whether the list goes on */
+            has_more: boolean;
         };
         ListDeliveriesResponse: {
             data: components["schemas"]["Delivery"][];
@@ -1945,6 +2019,7 @@ export type ChangeExchangeAccountRequest = components['schemas']['ChangeExchange
 export type ChangeWebhookRequest = components['schemas']['ChangeWebhookRequest'];
 export type Checkout = components['schemas']['Checkout'];
 export type ChooseCheckoutAssetRequest = components['schemas']['ChooseCheckoutAssetRequest'];
+export type CoinAside = components['schemas']['CoinAside'];
 export type Conversion = components['schemas']['Conversion'];
 export type CreateAddressRequest = components['schemas']['CreateAddressRequest'];
 export type CreateConversionRequest = components['schemas']['CreateConversionRequest'];
@@ -1975,6 +2050,7 @@ export type GasTank = components['schemas']['GasTank'];
 export type Invoice = components['schemas']['Invoice'];
 export type InvoicePayment = components['schemas']['InvoicePayment'];
 export type InvoiceSettings = components['schemas']['InvoiceSettings'];
+export type ListCoinsAsideResponse = components['schemas']['ListCoinsAsideResponse'];
 export type ListDeliveriesResponse = components['schemas']['ListDeliveriesResponse'];
 export type ListEventsResponse = components['schemas']['ListEventsResponse'];
 export type ListExchangeAccountsResponse = components['schemas']['ListExchangeAccountsResponse'];
@@ -2124,6 +2200,32 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WalletBalance"][];
+                };
+            };
+        };
+    };
+    listCoinsAside: {
+        parameters: {
+            query?: {
+                /** @description An `asset_name` of the assets list; case-sensitive */
+                asset?: string;
+                /** @description Code of a network */
+                network?: string;
+                /** @description `next` of an earlier answer: the coins that come after it */
+                after?: string;
+                /** @description Coins of an answer; 100 where it is absent */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListCoinsAsideResponse"];
                 };
             };
         };

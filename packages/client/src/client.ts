@@ -12,9 +12,10 @@ import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
 import type { FailureProof, OwnRequest } from './trust/proof.ts'
 import type {
-  Address, AddressValidation, AmlSettings, Asset, Decimal, FeeEstimate, FeeRates, ForwardRule, ForwardRuleFilter, FrozenAddress, GasTank,
-  GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery, PrepaidEntry, PrepaidFee, Price,
-  SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
+  Address, AddressValidation, AmlSettings, Asset, CoinAsideFilter, CoinAsidePage, Decimal, FeeEstimate, FeeRates, ForwardRule,
+  ForwardRuleFilter, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
+  PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet,
+  WalletBalance,
 } from './types.ts'
 import { Webhooks } from './webhooks.ts'
 import { decimals, isGiven, query } from './wire.ts'
@@ -75,6 +76,11 @@ export class CustodyClient {
     const wallets = await this.request<WalletBalance[]>('GET', `/dac/v1/wallets${query({ asset })}`)
     await this.#checks?.wallets(asset, wallets)
     return wallets
+  }
+
+  /** Coins that are in no balance and are never spent, such as those with CashTokens. Newest first; go on with `after: next`. */
+  coinsAside(filter: CoinAsideFilter = {}): Promise<CoinAsidePage> {
+    return this.request('GET', `/dac/v1/coins-aside${query(filter)}`)
   }
 
   /** With `trust`, throws {@link VerificationError} for an address that is not the sub-account's own; so does {@link addresses}. */

@@ -24,6 +24,9 @@ export type Asset = api.Asset
 export type Wallet = api.Wallet
 /** `balance` is what can be sent; `omnibus_balance` all that the wallet's addresses hold on chain. */
 export type WalletBalance = api.WalletBalance
+export type CoinAside = api.CoinAside
+export type CoinAsideFilter = Query<'listCoinsAside'>
+export type CoinAsidePage = Answer<'listCoinsAside'>
 export type Address = api.Address
 export type AddressValidation = api.ValidateAddressResponse
 

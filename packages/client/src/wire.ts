@@ -7,7 +7,7 @@ const DECIMAL = /^(?:0|[1-9]\d*)(?:\.\d+)?$/
 export const COUNTS: ReadonlySet<string> = new Set([
   'decimals', 'confirmations', 'page', 'limit', 'status', 'held', 'basis_points', 'path', 'node', 'epoch',
   'height', 'voided_at', 'unfinished', 'version', 'failures', 'tries', 'tries_left', 'duration_ms', 'percent',
-  'required', 'expires_in', 'max_slippage_bps', 'balances_age_ms',
+  'required', 'expires_in', 'max_slippage_bps', 'balances_age_ms', 'vout', 'block_height',
 ])
 
 /** Path and query exactly as fetch will send them, so that they are signed in that spelling. */

@@ -53,6 +53,7 @@ test('each method calls its endpoint, signed; each operation of the document has
     [() => custody.supportedAssets(), 'GET', '/dac/v1/supported-assets', ''],
     [() => custody.createWallet('BTC'), 'POST', '/dac/v1/create-wallet', '{"asset":"BTC"}'],
     [() => custody.wallets('USDT_ETH'), 'GET', '/dac/v1/wallets?asset=USDT_ETH', ''],
+    [() => custody.coinsAside({ asset: 'BCH', limit: 5 }), 'GET', '/dac/v1/coins-aside?asset=BCH&limit=5', ''],
     [() => custody.createAddress('BTC'), 'POST', '/dac/v1/address', '{"asset":"BTC"}'],
     [() => custody.createAddress('BTC', 'Grüße'), 'POST', '/dac/v1/address', '{"asset":"BTC","label":"Grüße"}'],
     [() => custody.addresses('BTC'), 'GET', '/dac/v1/addresses?asset=BTC', ''],

@@ -83,6 +83,7 @@ test('a statement that names none is found, whatever stands around it', () => {
 
 /** Lists as they are asked for, each by its owner. */
 const LISTS = {
+  coins_aside: 'workspace_id = $1 and sub_account_id = $1 order by found_at desc, id desc limit 50',
   transactions: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
   invoices: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',
   orders: 'workspace_id = $1 and sub_account_id = $1 order by created_at desc, id desc limit 50',

@@ -3,9 +3,17 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { parseJson, stringifyJson } from '@custody/request-auth'
 import { Devnet } from '../../devnet/src/devnet.ts'
+import type { Endpoint } from '../src/http/endpoint.ts'
+import { readBody } from '../src/http/validate.ts'
+import { createInvoice } from '../src/invoices/create-invoice.ts'
+import { lookAtDue } from '../src/invoices/loop.ts'
+import { lookAtMempool, PoolMemory } from '../src/invoices/mempool.ts'
+import { getInvoice } from '../src/invoices/read-invoice.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage, type Place } from './family-stage.ts'
+import { plain } from './harness.ts'
 import { ManualClock } from './manual-clock.ts'
 
 /** Coins in forms that only one chain has, from a local node to a wallet and out again: Dash's special transactions, CashTokens, MWEB. */
@@ -104,5 +112,39 @@ test('LTC: transactions within the extension blocks do not hide what else waits,
     await stage.run()
     assert.equal(await stage.available(), before + 2n * COIN + 25_000_000n)
     await stage.check()
+  })
+})
+
+test('LTC: an invoice turns Processing by its payment in the pool and Paid by its block, while transactions of the extension blocks wait', async () => {
+  await staged(LTC, async (stage) => {
+    const [chain] = stage.services.networks.all()
+    const ask = async (endpoint: Endpoint, body?: object, params?: object) => {
+      const { text, body: answer } = await endpoint.handler({
+        services: stage.services, caller: stage.caller, body: endpoint.body ? readBody(endpoint.body, JSON.stringify(body)) : undefined,
+        query: undefined, params, signed: undefined as never, askedAt: stage.services.environment.now(),
+      })
+      return plain(parseJson(text ?? stringifyJson(answer))) as { inv_id: string; inv_status: string; address: string }
+    }
+    const memory = new PoolMemory()
+    const look = async () => {
+      await lookAtMempool(stage.services, chain!, chain!.mempool!, memory)
+      while (await lookAtDue(stage.services) > 0);
+    }
+    const { inv_id: id, address } = await ask(createInvoice, { asset: 'LTC', amount: 0.25 })
+    const status = async () => (await ask(getInvoice, undefined, { id })).inv_status
+    await stage.control({ command: 'fund', asset: 'LTC', address: await rpc('LTC', 'getnewaddress'), amount: '1' })
+    const { hash } = await stage.control({ command: 'special', kind: 'mweb' })
+    await look()
+    assert.equal(await status(), 'Pending')
+    await stage.control({ command: 'special', kind: 'mweb', address: stage.source, amount: '2' })
+    await rpc('LTC', 'sendtoaddress', address, 0.25)
+    assert.ok((await chain!.mempool!.waiting()).includes(hash as string), 'the transaction of the extension blocks waits beside the payment')
+    await look()
+    assert.equal(await status(), 'Processing')
+    await stage.control({ command: 'mine', blocks: 1 })
+    await stage.scan()
+    await stage.run()
+    await look()
+    assert.equal(await status(), 'Paid')
   })
 })

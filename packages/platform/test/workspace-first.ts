@@ -5,7 +5,7 @@ import { join, relative } from 'node:path'
 
 /** Tables whose rows grow with what is done: every key begins with the workspace, and so does what a statement asks of them. */
 export const HOT = [
-  'transactions', 'transaction_states', 'chain_transactions', 'replacements', 'idempotency', 'deposits', 'utxos', 'fuel_parts', 'cooldowns',
+  'transactions', 'transaction_states', 'chain_transactions', 'replacements', 'idempotency', 'deposits', 'utxos', 'coins_aside', 'fuel_parts', 'cooldowns',
   'wallets', 'wallet_addresses', 'wallet_status_changes', 'ledger_accounts', 'ledger_entries', 'ledger_postings',
   'aml_settings', 'aml_holds', 'aml_screenings', 'frozen_addresses', 'forward_rules', 'forward_deposits', 'forwards',
   'invoice_payments', 'invoice_refunds',
@@ -102,6 +102,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'auto-forwarding/rule.ts': [3, 'rules whose time is over, of all; of a rule, its own; whether an id is another workspace’s: 403'],
   'console/export-transactions.ts': [1, PART],
   'deposits/adopted.ts': [1, 'transfers of any workspace may be on their way to an address'],
+  'deposits/coins-aside.ts': [1, SCAN],
   'deposits/record.ts': [1, SCAN],
   'deposits/riders.ts': [1, SCAN],
   'deposits/scanner.ts': [7, SCAN],

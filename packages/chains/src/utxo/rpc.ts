@@ -3,11 +3,12 @@ import { reasonOf } from '../reason.ts'
 import { parseAmount } from '../amount.ts'
 import { ignoreUnreadable, type ReportUnreadable } from '../unreadable.ts'
 import {
-  jsonRpc, RpcRefused, RpcTooLarge, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient, type ChainTip,
-  type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
+  jsonRpc, RpcRefused, RpcTooLarge, RpcUnavailable, sendersOf, type AsideCoin, type BroadcastResult, type ChainBlock, type ChainClient,
+  type ChainTip, type ChainTransfer, type Fetch, type JsonRpc, type LevelRates, type RpcEndpoint, type Senders, type TransactionStatus,
 } from '../rpc.ts'
 import { ChainError, type Checkpoint, type Network } from '../types.ts'
 import { addressOf } from './address.ts'
+import { splitTokens, TOKEN_PREFIX, tokenFacts } from './cash-tokens.ts'
 import { FeeRates, type FeeReading } from './fee-rates.ts'
 
 /** Fields of Bitcoin Core's answers whose numbers are coins: read from the source text, as satoshi. */
@@ -35,8 +36,8 @@ const METHOD_NOT_FOUND = -32601
 /** Transactions fetched at once where a block names only their ids. */
 const FETCHED_AT_ONCE = 8
 const TXID = /^[0-9a-f]{64}$/
-/** Bitcoin Cash, CHIP-2022-02: the first byte of an output's script that has tokens in front. */
-const TOKEN_PREFIX = 0xef
+const VOUT_MAX = 0x7fff_ffff
+const VALUE_MAX = 21_000_000n * 100_000_000n
 /** Genesis coinbases are in no index: nodes refuse to show them. */
 const GENESIS_HEIGHT = 0
 
@@ -127,6 +128,7 @@ export class UtxoClient implements ChainClient {
       parent: block.previousblockhash ?? '',
       txids: transactions.map((each) => each.txid),
       transfers: transactions.flatMap((each) => this.#transfersOf(each)),
+      ...(this.#hasTokens ? { aside: transactions.flatMap((each) => this.#asideOf(each)) } : {}),
     }
   }
 
@@ -166,7 +168,7 @@ export class UtxoClient implements ChainClient {
       }
       const script = this.#scriptOf(txid, output)
       // CashTokens ride on it: spending it as a coin would burn them, or be refused.
-      if ((output.tokenData !== undefined && output.tokenData !== null) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
+      if (hasTokenData(output) || (this.#hasTokens && script[0] === TOKEN_PREFIX)) return []
       const address = addressOf(this.network, script)
       if (address === null) return []
       if (typeof output.value !== 'bigint') return this.#odd(`the node answered ${txid} without vout.value`)
@@ -176,6 +178,24 @@ export class UtxoClient implements ChainClient {
         txid, position: output.n, asset: this.network.native_asset, address, amount: output.value, sender: null, senders: null,
         coinbase: vin[0]?.coinbase !== undefined,
       }]
+    })
+  }
+
+  /**
+   * Outputs of a transaction at addresses that carry CashTokens. The transaction has passed {@link #transfersOf}. An output with an invalid
+   * index or amount is left out, so that it does not stop the scan.
+   */
+  #asideOf({ txid, vout }: CoreTransaction): AsideCoin[] {
+    if (!TXID.test(txid)) return []
+    return vout.flatMap((output): AsideCoin[] => {
+      const hex = output.scriptPubKey?.hex
+      if (typeof hex !== 'string' || !isOutput(output)) return []
+      const script = Buffer.from(hex, 'hex')
+      const split = splitTokens(script)
+      if (!split && !hasTokenData(output)) return []
+      const address = addressOf(this.network, split?.locking ?? script)
+      const token = split?.facts ?? tokenFacts(output.tokenData)
+      return address === null ? [] : [{ txid, vout: output.n, address, amount: output.value, reason: 'CASH_TOKENS', token }]
     })
   }
 
@@ -325,6 +345,13 @@ export class UtxoClient implements ChainClient {
     return this.feeReading.rates
   }
 }
+
+const hasTokenData = ({ tokenData }: CoreOutput): boolean => tokenData !== undefined && tokenData !== null
+
+/** Whether an output has an index and an amount that exist. */
+const isOutput = (output: CoreOutput): output is CoreOutput & { value: bigint } =>
+  Number.isSafeInteger(output.n) && output.n >= 0 && output.n <= VOUT_MAX
+  && typeof output.value === 'bigint' && output.value >= 0n && output.value <= VALUE_MAX
 
 /** Asks for each of many, a few at once; answers in order. */
 async function eachOf<T>(ids: readonly string[], ask: (id: string) => Promise<T>): Promise<T[]> {

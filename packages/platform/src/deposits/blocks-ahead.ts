@@ -9,6 +9,9 @@ const TRANSFERS_MAX = 20_000
 
 interface Asked { answer: Promise<ChainBlock | null>; known: ChainBlock | null | undefined }
 
+/** Transfers of a block, and outputs that are in none. */
+const sizeOf = ({ transfers, aside = [] }: ChainBlock): number => transfers.length + aside.length
+
 /** Asks a node for blocks before they are needed, a few at a time, and hands them out in their order. */
 export class BlocksAhead {
   readonly #client: Pick<ChainClient, 'block'>
@@ -40,7 +43,7 @@ export class BlocksAhead {
     let transfers = 0
     for (let block = first; block && taken.length < TOGETHER && transfers < TRANSFERS_MAX;) {
       taken.push(block)
-      transfers += block.transfers.length
+      transfers += sizeOf(block)
       this.#asked.delete(height + taken.length - 1)
       block = this.#asked.get(height + taken.length)?.known
     }
@@ -69,7 +72,7 @@ export class BlocksAhead {
       asked.answer.then((block) => { asked.known = block }, () => undefined).finally(() => {
         this.#underWay--
         if (all !== this.#asked) return
-        this.#transfers += asked.known?.transfers.length ?? 0
+        this.#transfers += asked.known ? sizeOf(asked.known) : 0
         this.#ask()
       })
     }

@@ -4,6 +4,7 @@ import type { Queryable } from '../database/pool.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { Services } from '../engine/services.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
+import { findAside, recordAside } from './coins-aside.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { recordRiders } from './riders.ts'
 import { placeCoins, placedCoins } from './scanner.ts'
@@ -110,8 +111,9 @@ async function readPart(services: Services, network: Network, ahead: BlocksAhead
   }
   const newest = blocks.at(-1)
   if (!newest) throw new RpcUnavailable(`${network.code}: the endpoint does not have the block at ${next}`)
-  const [deposits, coins] = await Promise.all([
-    findDeposits(services, network, blocks, (addresses) => [...addresses]), placedCoins(database, network, blocks),
+  const all = (addresses: readonly string[]) => [...addresses]
+  const [deposits, coins, aside] = await Promise.all([
+    findDeposits(services, network, blocks, all), placedCoins(database, network, blocks), findAside(database, network, blocks, all),
   ])
   await database.transaction(async (tx) => {
     await checkScanned(tx, network, blocks)
@@ -119,6 +121,7 @@ async function readPart(services: Services, network: Network, ahead: BlocksAhead
     for (const [at, block] of blocks.entries()) {
       for (const deposit of deposits[at] ?? []) if (await recordDeposit(services, tx, network, block, deposit, tx.now())) found++
       await recordRiders(tx, network, block)
+      await recordAside(services, tx, network, block, aside[at] ?? [])
     }
     await placeCoins(tx, network, coins)
     const moved = await tx.query(

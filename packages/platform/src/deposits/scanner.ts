@@ -9,6 +9,7 @@ import type { Loop } from '../engine/loop.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
 import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
+import { findAside, recordAside, takeBackAside } from './coins-aside.ts'
 import { revert } from './credit.ts'
 import { findDeposits, recordDeposit } from './record.ts'
 import { hasRiders, recordRiders } from './riders.ts'
@@ -204,9 +205,10 @@ async function scanOnce(
       break
     }
     if (!isNext || newest.hash !== tip.hash) await learn()
-    const [deposits, coins] = await Promise.all([
-      findDeposits(services, network, blocks, (addresses) => scan.watched.among(addresses)),
-      placedCoins(services.database, network, blocks),
+    const among = (addresses: readonly string[]) => scan.watched.among(addresses)
+    const [deposits, coins, aside] = await Promise.all([
+      findDeposits(services, network, blocks, among), placedCoins(services.database, network, blocks),
+      findAside(services.database, network, blocks, among),
     ])
     const next = scan.next = services.environment.uuid()
     // By this write, of which it may never be heard whether it was done.
@@ -216,14 +218,16 @@ async function scanOnce(
     })
     const hasDeposits = deposits.some(({ length }) => length > 0)
     // Most blocks hold nothing of ours: one statement says so.
+    const isEmpty = !hasDeposits && coins.size === 0 && !blocks.some(hasRiders) && aside.every(({ length }) => length === 0)
     let written: Moved
-    if (!hasDeposits && coins.size === 0 && !blocks.some(hasRiders)) written = await write(services.database)
+    if (isEmpty) written = await write(services.database)
     else {
       written = await services.database.transaction(async (tx) => {
         const written = await write(tx)
         for (const [at, block] of blocks.entries()) {
           for (const deposit of deposits[at] ?? []) await recordDeposit(services, tx, network, block, deposit, knownAt ?? askedAt)
           await recordRiders(tx, network, block)
+          await recordAside(services, tx, network, block, aside[at] ?? [])
         }
         await placeCoins(tx, network, coins)
         return written
@@ -360,6 +364,7 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
       `update utxos set block_height = null, spendable = (origin = 'change' and not contested) where network = $1 and block_height > $2`,
       [network.code, height]
     )
+    await takeBackAside(tx, network, height)
     await tx.query('delete from blocks where network = $1 and height > $2', [network.code, height])
     await wake(tx, network.code)
   })

@@ -7,6 +7,7 @@ import type { Address, Overview, Series, TransactionPage, WalletBalance } from '
 import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Chart } from '../parts/chart.tsx'
+import { CoinsAside } from '../parts/coins-aside.tsx'
 import { Derivation } from '../parts/derivation.tsx'
 import { Button, Dialog, LinkButton, onSubmit, Text } from '../parts/form.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
@@ -267,6 +268,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
         />
         {(rows?.length ?? 0) > 100 ? <p class="pad muted">The first hundred of {rows?.length}: type above to find another.</p> : null}
       </Card>
+      <CoinsAside asset={asset} />
       <Card
         title="Latest transactions"
         isBare

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import type { Fetch } from '@custody/chains'
+import { parseJson, stringifyJson } from '@custody/request-auth'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
+import type { Caller } from '../src/http/endpoint.ts'
+import { listCoinsAside } from '../src/wallets/list-coins-aside.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+import { plain } from './harness.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** Outputs with CashTokens at own addresses, from a local Bitcoin Cash chain to the list that a workspace reads. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-coins-aside-'))
+let devnet: Devnet
+
+const BCH: Place = { code: 'BCH', to: '', held: '1', amount: '0.1' }
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+interface Coin {
+  id: string; asset: string; network: string; txid: string; vout: string; address: string; amount: string; reason: string
+  token: { category: string; amount: string; nft: { capability: string; commitment: string } | null } | null
+  block_height: string; block_hash: string; found_at: string
+}
+interface Output { n: number; tokenData?: { category: string; amount: string; nft?: { capability: string; commitment: string } } }
+
+async function staged(run: (stage: FamilyStage) => Promise<void>, ask?: Fetch): Promise<void> {
+  const stage = new FamilyStage(database.get(), devnet, BCH, clock, ask)
+  try {
+    await stage.open()
+    await database.get().query('delete from rescans')
+    await run(stage)
+  } finally {
+    await stage.close()
+  }
+}
+
+async function list(stage: FamilyStage, caller: Caller = stage.caller): Promise<Coin[]> {
+  const { body } = await listCoinsAside.handler({
+    services: stage.services, caller, body: undefined, query: { limit: 100 }, params: undefined, signed: undefined as never, askedAt: 0,
+  })
+  return (plain(parseJson(stringifyJson(body))) as { data: Coin[] }).data
+}
+
+async function rpc<T>(method: string, ...params: unknown[]): Promise<T> {
+  const answer = await fetch(`${devnet.url}/bch`, { method: 'POST', body: JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }) })
+  return ((await answer.json()) as { result: T }).result
+}
+
+const pay = async (stage: FamilyStage, more: Record<string, unknown>): Promise<string> =>
+  (await stage.control({ command: 'special', kind: 'token', address: stage.source, amount: '0.5', ...more }))['hash'] as string
+
+const rescan = async ({ services }: FamilyStage) => {
+  const [chain] = services.networks.all()
+  const head = await database.get().one<{ height: string }>(`select height::text from network_scans where network = 'BCH'`)
+  const token = await takeRescan(services, 'BCH', 1, Number(head?.height))
+  assert.ok(token !== null && chain !== undefined)
+  await runRescan(services, chain, token)
+}
+
+/** A caller of another sub-account. @param workspaceId of this workspace; absent: of a new one */
+async function another(stage: FamilyStage, workspaceId?: string): Promise<Caller> {
+  const workspace = workspaceId ?? (await database.get().one<{ id: string }>(
+    `insert into workspaces (name) values ('other') returning id`, []))?.id as string
+  const subAccount = (await database.get().one<{ id: string }>(
+    `insert into sub_accounts (workspace_id, name, path_index) values ($1, 'second', 2) returning id`, [workspace]))?.id as string
+  return { ...stage.caller, apiKey: randomUUID(), workspaceId: workspace, workspace: 'other', subAccountId: subAccount, subAccountIndex: 2 }
+}
+
+test('lists each output with CashTokens once, with its tokens, to its own sub-account, and leaves the balance as it is', async () => {
+  await staged(async (stage) => {
+    const available = await stage.available()
+    const fungible = await pay(stage, { tokens: '5' })
+    const nft = await pay(stage, { nft: 'mutable', commitment: 'ab' })
+    await stage.scan()
+    await stage.run()
+    await rescan(stage)
+    const coins = (await list(stage)).sort((a, b) => Number(a.block_height) - Number(b.block_height))
+    assert.equal(await stage.available(), available)
+    assert.deepEqual(coins.map(({ txid }) => txid), [fungible, nft])
+    for (const coin of coins) {
+      const { vout, blockhash } = await rpc<{ vout: Output[]; blockhash: string }>('getrawtransaction', coin.txid, true)
+      const output = vout.find(({ tokenData }) => tokenData) as Output
+      const { category, amount, nft: shown } = output.tokenData as NonNullable<Output['tokenData']>
+      assert.match(category, /^[0-9a-f]{64}$/)
+      assert.deepEqual(coin, {
+        ...coin, asset: 'BCH', network: 'BCH', vout: String(output.n), address: stage.source, amount: '0.5', reason: 'CASH_TOKENS',
+        token: { category, amount, nft: shown ?? null }, block_hash: blockhash, found_at: new Date(coin.found_at).toISOString(),
+      })
+    }
+    assert.deepEqual(coins.map(({ token }) => [token?.amount, token?.nft]), [['5', null], ['0', { capability: 'mutable', commitment: 'ab' }]])
+    assert.deepEqual(await list(stage, await another(stage)), [], 'another workspace sees nothing')
+    assert.deepEqual(await list(stage, await another(stage, stage.caller.workspaceId)), [], 'another sub-account sees nothing')
+    await stage.check()
+  })
+})
+
+test('a reorganisation removes an output from the list, and the block that has it then lists it again', async () => {
+  await staged(async (stage) => {
+    const txid = await pay(stage, { tokens: '5' })
+    await stage.scan()
+    const [before] = await list(stage)
+    assert.equal(before?.txid, txid)
+    const gone = await stage.control({ command: 'reorg', depth: 1 })
+    assert.equal(typeof gone['height'], 'number')
+    await stage.scan()
+    assert.deepEqual(await list(stage), [])
+    await stage.control({ command: 'mine', blocks: 1 })
+    await stage.scan()
+    const { blockhash } = await rpc<{ blockhash: string }>('getrawtransaction', txid, true)
+    assert.deepEqual((await list(stage)).map((coin) => [coin.txid, coin.block_hash]), [[txid, blockhash]])
+    assert.notEqual(blockhash, before?.block_hash)
+  })
+})
+
+test('a rescan finds an output that the endpoint had hidden, and lists it once however often it is run', async () => {
+  let isHidden = true
+  const hiding: Fetch = async (url, init) => {
+    const response = await fetch(url, init)
+    if (!isHidden || !String(init.body).includes('"getblock"')) return response
+    const answer = await response.json() as { result: { tx?: { vout?: Output[] }[] } }
+    for (const each of answer.result.tx ?? []) each.vout = (each.vout ?? []).filter(({ tokenData }) => !tokenData)
+    return Response.json(answer)
+  }
+  await staged(async (stage) => {
+    const available = await stage.available()
+    const txid = await pay(stage, { tokens: '7' })
+    await stage.scan()
+    await stage.run()
+    assert.deepEqual(await list(stage), [], 'the endpoint hides it')
+    isHidden = false
+    await rescan(stage)
+    await rescan(stage)
+    assert.deepEqual((await list(stage)).map((coin) => [coin.txid, coin.token?.amount]), [[txid, '7']])
+    assert.equal(await stage.available(), available)
+  }, hiding)
+})
+
+test('a process that ends right after the block was written lists the output once', async () => {
+  await staged(async (stage) => {
+    const txid = await pay(stage, { tokens: '5' })
+    stage.crashAt = 'scan.block'
+    await assert.rejects(stage.scan(), /the process ended here/)
+    await stage.scan()
+    assert.deepEqual((await list(stage)).map((coin) => coin.txid), [txid])
+  })
+})
