@@ -171,7 +171,7 @@ export class Schedule {
    * @param ending servers' processes that end by it, which have to hear so
    */
   async #inTurn(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
-    const later = isFreeing && this.#held.size > 1 ? (await this.#locked()).pids.slice(1).filter((pid) => !ending.has(pid)) : []
+    const later = isFreeing && this.#held.size > 1 ? (await this.#waiting()).slice(1).filter((pid) => !ending.has(pid)) : []
     for (const pid of later) if (signalled(pid, 'SIGSTOP')) this.#stopped.add(pid)
     try {
       await act()
@@ -181,6 +181,20 @@ export class Schedule {
       }
     } finally {
       for (const pid of this.#stopped) this.#go(pid)
+    }
+  }
+
+  /**
+   * Who waits for a lock, once each has checked for a deadlock: one that stood still before it has would never say so, and all would
+   * wait for that.
+   */
+  async #waiting(): Promise<readonly number[]> {
+    const began = performance.now()
+    for (;;) {
+      const { pids, areChecked } = await this.#locked()
+      if (areChecked) return pids
+      await new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))
+      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: a lock wait is not checked, after ${this.trace.at(-1)}`)
     }
   }
 
