@@ -7,6 +7,7 @@ import { Ground } from './simulator/ground.ts'
 import { read, Signatures } from './simulator/hostile/oracle.ts'
 import { playHostile } from './simulator/hostile/play.ts'
 import { People, SINKS } from './simulator/hostile/requests.ts'
+import { Actor, Schedule } from './simulator/schedule.ts'
 import { watched } from './simulator/ledger-watch.ts'
 import { shrink } from './simulator/shrink.ts'
 import { simulate } from './simulator/simulate.ts'
@@ -75,6 +76,19 @@ test('a storm is the same story each time, whatever its database has seen, also 
   } finally {
     await ground.stop()
   }
+})
+
+test('what may let locks go happens one after the other, also where processes end in the middle of a commit', async () => {
+  const schedule = new Schedule(new Chance(1, []), 0, async () => ({ pids: [], isKnot: false, areChecked: true }))
+  const order: string[] = []
+  const act = (what: string) => async () => {
+    order.push(`${what} begins`)
+    await new Promise((resolve) => setTimeout(resolve, 1))
+    order.push(`${what} ends`)
+  }
+  const committed = schedule.gate(new Actor('platform-1'), '  commit', act('commit'))
+  await Promise.all([schedule.freed([], act('first end')), schedule.step(100), schedule.freed([], act('second end')), committed])
+  assert.deepEqual(order, ['first end', 'second end', 'commit'].flatMap((what) => [`${what} begins`, `${what} ends`]))
 })
 
 test('the shrinker keeps the one draw that matters', async () => {

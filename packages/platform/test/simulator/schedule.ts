@@ -73,6 +73,8 @@ export class Schedule {
   readonly #locked: () => Promise<Locked>
   /** Servers' processes that wait for a lock and stand still, so that who came before them has it first. */
   readonly #stopped = new Set<number>()
+  /** Ends with the last act that may let locks go. Two at once would stop each other's processes, in the middle of something. */
+  #lastAct: Promise<unknown> = Promise.resolve()
 
   /** @param locked which of the database's connections wait for a lock */
   constructor(chance: Chance, nowMs: number, locked: () => Promise<Locked>) {
@@ -141,7 +143,7 @@ export class Schedule {
   async step(untilMs: number): Promise<boolean> {
     // Also while there is always something to do: a timer that rang only in idle moments would never ring in a busy world.
     this.#ring()
-    await this.settled()
+    await this.#quiet()
     const open = this.#open()
     const gate = open.length > 0 ? open[this.#chance.below(open.length)] : undefined
     if (!gate) return this.#pass(untilMs)
@@ -156,13 +158,31 @@ export class Schedule {
   async #through(gate: Gate): Promise<void> {
     const isOutside = OUTSIDE.test(gate.label)
     const isEnd = ENDS_TRANSACTION.test(gate.label)
-    await this.#inTurn(isEnd, new Set(), async () => {
+    await this.#alone(isEnd, new Set(), async () => {
       const isRefused = await this.#opened(gate, isOutside)
       // Where no lock can have gone nobody is asked who waits, which takes the database longer than most statements.
       const isAnotherEnded = this.#come.some(({ step }) => step !== this.steps)
       if (isRefused || isAnotherEnded || isEnd) await this.#unlocked()
     })
-    await this.#handOver()
+  }
+
+  /** Does `act`, and hands over what has come by it, when nothing else does so. A process may end while another thing happens. */
+  #alone(isFreeing: boolean, ending: ReadonlySet<number>, act: () => Promise<void>): Promise<void> {
+    const done = this.#lastAct.then(async () => {
+      await this.#inTurn(isFreeing, ending, act)
+      await this.#handOver()
+    })
+    this.#lastAct = done.catch(() => undefined)
+    return done
+  }
+
+  /** Everything that follows from what has happened has been asked, also from the end of processes that ended meanwhile. */
+  async #quiet(): Promise<void> {
+    for (let last: unknown; last !== this.#lastAct;) {
+      last = this.#lastAct
+      await last
+      await this.settled()
+    }
   }
 
   /**
@@ -238,11 +258,10 @@ export class Schedule {
    * @param ending the servers' processes that end
    */
   async freed(ending: readonly number[], end: () => Promise<void>): Promise<void> {
-    await this.#inTurn(true, new Set(ending), async () => {
+    await this.#alone(true, new Set(ending), async () => {
       await end()
       await this.#unlocked()
     })
-    await this.#handOver()
   }
 
   async #unlocked(): Promise<void> {
@@ -250,7 +269,10 @@ export class Schedule {
     while (this.#held.size > 0) {
       if (await this.#isHeldUp()) break
       await Promise.race([...this.#held, new Promise((resolve) => setTimeout(resolve, LOCK_POLL_MS))])
-      if (performance.now() - began > STUCK_MS) throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}`)
+      if (performance.now() - began > STUCK_MS) {
+        const waiting = JSON.stringify({ ...await this.#locked(), stopped: [...this.#stopped] })
+        throw new Error(`the schedule is stuck: ${this.#held.size} hang after ${this.trace.at(-1)}; locks: ${waiting}`)
+      }
     }
   }
 
