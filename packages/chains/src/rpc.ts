@@ -304,6 +304,8 @@ export interface ChainClient {
   broadcast(raw: string): Promise<BroadcastResult>
   /** What the endpoint does not serve and is done without: a sentence for each method or field. @throws where a needed one is missing */
   limits?(): Promise<string[]>
+  /** Of several endpoints: a client of the one that answers its first question alone. Absent: this client asks one endpoint. */
+  oneEndpoint?(): Promise<ChainClient>
 }
 
 /** What a client of a network tells whose accounts have a sequence, a reserve, and tags (XRP, Stellar). */

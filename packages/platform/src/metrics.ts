@@ -14,9 +14,14 @@ export interface Metrics {
   endedSeconds: Histogram<'kind' | 'network'>
   signatures: Counter<'outcome'>
   signingSeconds: Histogram<'outcome'>
-  rpcRequests: Counter<'network' | 'outcome'>
-  rpcRequestsAllowed: Gauge<'network'>
+  rpcRequests: Counter<'network' | 'endpoint' | 'outcome'>
+  rpcRequestsAllowed: Gauge<'network' | 'endpoint'>
   rpcSeconds: Histogram<'network'>
+  /** Of networks with several endpoints. */
+  endpointUp: Gauge<'network' | 'endpoint'>
+  endpointInUse: Gauge<'network' | 'endpoint'>
+  endpointHead: Gauge<'network' | 'endpoint'>
+  endpointDisagreements: Counter<'network' | 'endpoint'>
   unreadable: Counter<'network' | 'kind'>
   deliveries: Counter<'outcome'>
   ordersUnknown: Counter<'exchange'>
@@ -97,8 +102,15 @@ export function createMetrics(): Metrics {
     signatures: counter('custody_sign_orders_total', 'Orders to the signer nodes', 'outcome'),
     signingSeconds: histogram(
       'custody_sign_order_seconds', 'From an order to the signer nodes to its last answer, all pairs that were asked', SECONDS, 'outcome'),
-    rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'outcome'),
-    rpcRequestsAllowed: gauge('custody_rpc_requests_per_day', 'Questions a day that an endpoint allows, as it was configured', 'network'),
+    rpcRequests: counter('custody_rpc_requests_total', 'Questions to chain endpoints', 'network', 'endpoint', 'outcome'),
+    rpcRequestsAllowed: gauge(
+      'custody_rpc_requests_per_day', 'Questions a day that an endpoint allows, as it was configured', 'network', 'endpoint'),
+    endpointUp: gauge('custody_endpoint_up', '1: the endpoint answers; of networks with several endpoints', 'network', 'endpoint'),
+    endpointInUse: gauge('custody_endpoint_in_use', '1: the network is read from this one of its endpoints', 'network', 'endpoint'),
+    endpointHead: gauge('custody_endpoint_head_height', 'Newest block of the endpoint when it was last looked at', 'network', 'endpoint'),
+    endpointDisagreements: counter(
+      'custody_endpoint_disagreements_total', 'Times that the endpoint showed another block or outcome than the one in use',
+      'network', 'endpoint'),
     rpcSeconds: histogram('custody_rpc_seconds', 'Time to the head of a chain endpoint’s answer', SECONDS, 'network'),
     unreadable: counter(
       'custody_chain_unreadable_total', 'Transactions and fields of chains that could not be read and were left out', 'network', 'kind'),

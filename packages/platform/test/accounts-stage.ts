@@ -70,7 +70,7 @@ export function connect(code: Code, o: { fetch?: Fetch; now?: () => number; slee
   }
   const network = registry.network(code) as Network
   const url = `${devnet.url}/${code.toLowerCase()}`
-  return CONNECT[code](context, network, { url }, o.fetch ?? ((target, init) => fetch(target, init)))
+  return CONNECT[code](context, network, { client: (make) => make({ url }, o.fetch ?? ((target, init) => fetch(target, init))) })
 }
 
 export async function walletOf(asset: Asset): Promise<string> {

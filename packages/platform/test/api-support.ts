@@ -122,7 +122,7 @@ export class Api {
       prices: { price: () => ({ price: 10n ** 12n, at: this.now(), sources: ['test'], stale: false }) },
       readiness: async () => ({ ready: true, checks: { database: 'ok' } }),
     }, {})
-    const nowhere = Object.fromEntries(registry.networks.map(({ code }) => [code, { url: 'http://127.0.0.1:9' }]))
+    const nowhere = Object.fromEntries(registry.networks.map(({ code }) => [code, { endpoints: [{ url: 'http://127.0.0.1:9' }], quorum: 1 }]))
     Object.assign(services, { networks: new Networks(connectAll(services, nowhere, unreachable)) })
     this.services = services
     // No chain can be asked where it stands, so that is written down.

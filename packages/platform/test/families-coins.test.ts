@@ -53,7 +53,7 @@ class Stage {
       addresses: { omnibus: async () => this.own, change: async () => this.change },
     }
     const connect = family === 'utxo' ? connectUtxo : connectCardano
-    this.chain = connect(context, network, { url: 'http://chain.test' }, this.#fetch)
+    this.chain = connect(context, network, { client: (make) => make({ url: 'http://chain.test' }, this.#fetch) })
   }
 
   get owner() {

@@ -18,6 +18,7 @@ import { connectAll } from '../src/app/connect.ts'
 import { reportUnreadable } from '../src/app/report-unreadable.ts'
 import { Networks } from '../src/engine/networks.ts'
 import { stageServices } from './chain-stage.ts'
+import type { NetworkEndpoints } from '../src/settings/configuration.ts'
 import { readTiers } from '../src/settings/tiers.ts'
 import type { Services } from '../src/engine/services.ts'
 import { cancelTransaction } from '../src/transactions/cancel.ts'
@@ -67,8 +68,11 @@ export class FamilyStage {
   #scan: () => Promise<boolean>
   #fill: () => Promise<boolean>
 
-  /** @param ask how the endpoint is reached: a test may change its answers */
-  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock, ask: Fetch = fetch) {
+  /**
+   * @param ask how endpoints are reached: a test may change their answers
+   * @param endpoints the network's; absent: the local chain itself
+   */
+  constructor(database: Database, devnet: Devnet, place: Place, clock: ManualClock, ask: Fetch = fetch, endpoints?: NetworkEndpoints) {
     this.database = database
     this.place = place
     this.#devnet = devnet
@@ -94,7 +98,9 @@ export class FamilyStage {
     }, {})
     const networks = registry.networks.filter(({ code }) => code === place.code)
     const report = reportUnreadable(this.services.log, this.services.metrics)
-    const [connected] = connectAll({ ...this.services, report }, localEndpoints(devnet.url, networks), ask) as [Chain]
+    const [connected] = connectAll(
+      { ...this.services, report }, endpoints ? { [place.code]: endpoints } : localEndpoints(devnet.url, networks), ask,
+      endpoints && { metrics: this.services.metrics, log: this.services.log }) as [Chain]
     Object.assign(this.services, { networks: new Networks([connected]) })
     const loop = scanLoop(this.services, connected, async () => new Set([place.code]))
     this.#scan = () => loop.run(new AbortController().signal)

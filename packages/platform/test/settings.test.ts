@@ -142,21 +142,36 @@ test('the configuration of real networks is checked to the field, and a key in i
     comment: 'ours', networks: { BTC: { url: 'http://127.0.0.1:8332', username: 'u', password: 'p' }, TRX: { url: 'https://t', headers: { KEY: 'k' } } },
     sweep: { networks: { BTC: { cost_multiple: 3 } }, assets: { USDT_ETH: { cost_multiple: '0.5', min_amount: '20.5' } } },
   }))
-  assert.deepEqual(good.endpoints, { BTC: { url: 'http://127.0.0.1:8332', username: 'u', password: 'p' }, TRX: { url: 'https://t', headers: { KEY: 'k' } } })
+  assert.deepEqual(good.endpoints, {
+    BTC: { endpoints: [{ url: 'http://127.0.0.1:8332', username: 'u', password: 'p' }], quorum: 1 },
+    TRX: { endpoints: [{ url: 'https://t', headers: { KEY: 'k' } }], quorum: 1 },
+  })
+  const several = '{"networks":{"ETH":{"endpoints":[{"url":"https://a","requests_per_day":9000},{"url":"https://b"}],"quorum":2}}}'
+  assert.deepEqual(configured(several).endpoints, {
+    ETH: { endpoints: [{ url: 'https://a', requests_per_day: 9000 }, { url: 'https://b' }], quorum: 2 },
+  })
   assert.deepEqual(good.sweep, {
     '*': { cost_multiple: 2000n, min_amount: null }, 'network:BTC': { cost_multiple: 3000n, min_amount: null },
     'asset:USDT_ETH': { cost_multiple: 500n, min_amount: 20_500_000n },
   })
   assert.deepEqual(readSettings({ CUSTODY_CONFIG: join(folder, 'config.json') }).endpoints, {}, 'the local chains need none')
   const floors = (code: string, text: string) => `{"networks":{"${code}":{"url":"http://x","fee_floors":${text}}}}`
-  assert.deepEqual(configured(floors('BTC', '{"low":5,"high":"40.5"}')).endpoints['BTC']?.fee_floors, { low: '5', high: '40.5' })
+  assert.deepEqual(configured(floors('BTC', '{"low":5,"high":"40.5"}')).endpoints['BTC']?.endpoints[0]?.fee_floors, { low: '5', high: '40.5' })
   const checkpoint = (code: string, text: string) => `{"networks":{"${code}":{"url":"http://x","checkpoint":${text}}}}`
   assert.deepEqual(
-    configured(checkpoint('BTC', `{"height":970000,"hash":"${'AB'.repeat(32)}"}`)).endpoints['BTC']?.checkpoint, { height: 970_000, hash: 'ab'.repeat(32) })
+    configured(checkpoint('BTC', `{"height":970000,"hash":"${'AB'.repeat(32)}"}`)).endpoints['BTC']?.endpoints[0]?.checkpoint, { height: 970_000, hash: 'ab'.repeat(32) })
   for (const [config, said] of [
     ['{', /config\.json: is not valid JSON/],
     ['[]', /config\.json: must hold a JSON object, as custody\.config\.example\.json does/],
     ['{"networks":{"BTC":{"url":"hidden"}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
+    ['{"networks":{"BTC":{"url":"https://hidden:x"}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
+    ['{"networks":{"ETH":{"endpoints":[]}}}', /networks\.ETH\.endpoints: must be a list of 1 to 8 endpoints$/],
+    ['{"networks":{"ETH":{"endpoints":[{"url":"hidden"}]}}}', /networks\.ETH\.endpoints\.0\.url: must be an http\(s\) URL$/],
+    ['{"networks":{"ETH":{"endpoints":[{"url":"https://hidden"},{"url":"https://hidden"}]}}}', /networks\.ETH\.endpoints\.1\.url: is the URL of another endpoint of the list$/],
+    ['{"networks":{"ETH":{"endpoints":[{"url":"https://a","user":"hidden"}]}}}', /networks\.ETH\.endpoints\.0\.user: is not a known setting; known are url, username, password, headers, requests_per_day$/],
+    ['{"networks":{"ETH":{"url":"https://hidden","endpoints":[{"url":"https://a"}]}}}', /networks\.ETH\.url: is given for each endpoint: move it into endpoints$/],
+    ['{"networks":{"ETH":{"url":"https://hidden","quorum":2}}}', /networks\.ETH\.quorum: must not be more than the number of its endpoints, 1$/],
+    ['{"networks":{"ETH":{"endpoints":[{"url":"https://a"},{"url":"https://b"}],"quorum":0}}}', /networks\.ETH\.quorum: must be a whole number of endpoints$/],
     ['{"networks":{"BTC":{}}}', /config\.json: networks\.BTC\.url: must be an http\(s\) URL$/],
     ['{"networks":{"BTC":{"url":"http://x","password":7}}}', /config\.json: networks\.BTC\.password: must be a string$/],
     ['{"networks":{"BTC":{"url":"http://x","headers":{"KEY":7}}}}', /config\.json: networks\.BTC\.headers\.KEY: must be a string$/],

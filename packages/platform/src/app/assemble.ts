@@ -143,7 +143,7 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
       checkWebhook: (url, field) => checkUrl(services, url, field), moved,
     },
     networks: new Networks(connectAll(
-      { registry, database, environment, keys, addresses, report: reportUnreadable(log, metrics) }, endpoints, fetch, metrics)),
+      { registry, database, environment, keys, addresses, report: reportUnreadable(log, metrics) }, endpoints, fetch, { metrics, log })),
     callers: new Callers(database, environment),
     aml,
     people: createPeople({ database, environment, secrets: aml.secrets, rateLimit: settings.rateLimit }),

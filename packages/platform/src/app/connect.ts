@@ -1,40 +1,89 @@
-import type { FamilyName, Fetch, Network, RpcEndpoint } from '@custody/chains'
+import type { FamilyName, Fetch, Network } from '@custody/chains'
 import { inSpan } from '@custody/tracing'
+import type { Logger } from 'pino'
 import type { Chain, ChainContext, Connect } from '../engine/chain.ts'
+import { EndpointGroup, type EndpointWatch } from '../engine/endpoint-group.ts'
 import { Pace } from '../engine/pace.ts'
 import type { Metrics } from '../metrics.ts'
+import type { NetworkEndpoints } from '../settings/configuration.ts'
 import * as list from './families.ts'
 
 const families: Partial<Record<FamilyName, Connect>> = list
 
-/** The chains of all networks that have an endpoint. @param metrics counts what they are asked, and how long it takes */
+/** Who is told of endpoints: metrics count what they are asked, and how long it takes. */
+export interface Watched { metrics: Metrics; log: Pick<Logger, 'warn'> }
+
+/** The chains of all networks that have an endpoint. @param watched absent: nobody is told */
 export function connectAll(
-  context: ChainContext, endpoints: Readonly<Record<string, RpcEndpoint>>, fetch: Fetch, metrics?: Metrics,
+  context: ChainContext, endpoints: Readonly<Record<string, NetworkEndpoints>>, fetch: Fetch, watched?: Watched,
 ): Chain[] {
   return context.registry.networks.flatMap((network) => {
-    const endpoint = endpoints[network.code]
+    const own = endpoints[network.code]
     const connect = families[network.family]
-    if (!endpoint || !connect) return []
+    if (!own || !connect) return []
     // A counter that begins above zero shows no increase.
-    for (const kind of ['transaction', 'field']) metrics?.unreadable.labels(network.code, kind).inc(0)
-    if (!metrics) return [connect(context, network, endpoint, fetch)]
-    const pace = new Pace({ blockMs: network.block_ms, perDay: endpoint.requests_per_day, environment: context.environment })
-    if (pace.perDay !== null) metrics.rpcRequestsAllowed.labels(network.code).set(pace.perDay)
-    return [Object.assign(connect(context, network, endpoint, watched(fetch, metrics, network, pace)), { pace })]
+    for (const kind of ['transaction', 'field']) watched?.metrics.unreadable.labels(network.code, kind).inc(0)
+    return [connected(context, network, own, { connect, fetch, watched })]
   })
 }
 
+function connected(
+  context: ChainContext, network: Network, { endpoints, quorum }: NetworkEndpoints,
+  { connect, fetch, watched }: { connect: Connect; fetch: Fetch; watched: Watched | undefined },
+): Chain {
+  const { environment } = context
+  const names = endpointNames(endpoints)
+  const paces = endpoints.map(({ requests_per_day: perDay }) => new Pace({ blockMs: network.block_ms, perDay, environment }))
+  const group = new EndpointGroup({
+    network, quorum, environment, watch: watchOf(network, watched),
+    endpoints: endpoints.map((endpoint, at) => {
+      const [name, pace] = [names[at] as string, paces[at] as Pace]
+      if (pace.perDay !== null) watched?.metrics.rpcRequestsAllowed.labels(network.code, name).set(pace.perDay)
+      return { name, endpoint, fetch: watched ? counted(fetch, watched.metrics, [network.code, name], pace) : fetch }
+    }),
+  })
+  const chain = connect(context, network, group)
+  const { agreement } = group
+  if (agreement) for (const name of names) watched?.metrics.endpointDisagreements.labels(network.code, name).inc(0)
+  return Object.defineProperties(chain, {
+    ...(watched ? { pace: { get: () => paces[group.inUse], enumerable: true } } : {}),
+    ...(agreement ? { agreement: { value: agreement, enumerable: true } } : {}),
+  })
+}
+
+/** What endpoints are called in logs, metrics and by the doctor: their hosts. A URL may hold a provider's key. */
+export function endpointNames(endpoints: readonly { url: string }[]): string[] {
+  const hosts = endpoints.map(({ url }) => new URL(url).host)
+  return hosts.map((host, at) => {
+    const before = hosts.slice(0, at).filter((each) => each === host).length
+    return before === 0 ? host : `${host} (${before + 1})`
+  })
+}
+
+function watchOf({ code }: Network, watched: Watched | undefined): EndpointWatch {
+  if (!watched) return { changed: () => undefined, warn: () => undefined }
+  const { metrics, log } = watched
+  return {
+    changed(name, { isUp, isInUse, height }) {
+      metrics.endpointUp.labels(code, name).set(Number(isUp))
+      metrics.endpointInUse.labels(code, name).set(Number(isInUse))
+      if (height !== null) metrics.endpointHead.labels(code, name).set(height)
+    },
+    warn: (details, message) => log.warn(details, message),
+  }
+}
+
 /** A question that is not answered, or by the endpoint's own failure, is `failed`; what it refuses is an answer. */
-function watched(fetch: Fetch, metrics: Metrics, { code }: Network, pace: Pace): Fetch {
+function counted(fetch: Fetch, metrics: Metrics, [network, endpoint]: [string, string], pace: Pace): Fetch {
   return async (url, init) => {
     pace.asked()
-    const ended = metrics.rpcSeconds.labels(code).startTimer()
+    const ended = metrics.rpcSeconds.labels(network).startTimer()
     try {
-      const answer = await inSpan('chain', { network: code }, () => fetch(url, init))
-      metrics.rpcRequests.labels(code, answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered').inc()
+      const answer = await inSpan('chain', { network }, () => fetch(url, init))
+      metrics.rpcRequests.labels(network, endpoint, answer.status >= 500 || answer.status === 429 ? 'failed' : 'answered').inc()
       return answer
     } catch (error) {
-      metrics.rpcRequests.labels(code, 'failed').inc()
+      metrics.rpcRequests.labels(network, endpoint, 'failed').inc()
       throw error
     } finally {
       ended()

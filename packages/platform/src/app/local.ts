@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino, type Logger } from 'pino'
-import type { Endpoint } from '../settings/configuration.ts'
+import type { NetworkEndpoints } from '../settings/configuration.ts'
 import { Child } from './child.ts'
 import { freePorts } from './free-ports.ts'
 
@@ -99,8 +99,8 @@ function tracingSettings(): Record<string, string> {
 }
 
 /** Where the local chains' RPC is. */
-export function localEndpoints(devnetUrl: string, networks: readonly { code: string }[]): Record<string, Endpoint> {
-  return Object.fromEntries(networks.map(({ code }) => [code, { url: `${devnetUrl}/${code.toLowerCase()}` }]))
+export function localEndpoints(devnetUrl: string, networks: readonly { code: string }[]): Record<string, NetworkEndpoints> {
+  return Object.fromEntries(networks.map(({ code }) => [code, { endpoints: [{ url: `${devnetUrl}/${code.toLowerCase()}` }], quorum: 1 }]))
 }
 
 export async function devnetUrlOf(home: string): Promise<string> {

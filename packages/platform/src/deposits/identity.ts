@@ -5,6 +5,12 @@ export function tagOf({ tag }: Pick<ChainTransfer, 'tag'>): string | null {
   return tag?.replace(/^text:(?=\d+$)/, '') ?? null
 }
 
+/** Transaction, address, asset, amount and tag of a transfer. */
+export const contentOf = (transfer: Pick<ChainTransfer, 'txid' | 'address' | 'asset' | 'amount' | 'tag'>): string => {
+  const { txid, address, asset, amount } = transfer
+  return JSON.stringify([txid, address, asset, amount.toString(), tagOf(transfer)])
+}
+
 /**
  * Tells equal transfers of one transaction apart: their number among each other, in the order of their positions. With
  * transaction, address, asset, amount and tag it makes a deposit what it is. A position alone does not: on EVM chains
@@ -13,8 +19,7 @@ export function tagOf({ tag }: Pick<ChainTransfer, 'tag'>): string | null {
 export function occurrences(transfers: readonly ChainTransfer[]): Map<ChainTransfer, number> {
   const seen = new Map<string, number>()
   return new Map([...transfers].sort((a, b) => a.position - b.position).map((transfer) => {
-    const { txid, address, asset, amount } = transfer
-    const content = JSON.stringify([txid, address, asset, amount.toString(), tagOf(transfer)])
+    const content = contentOf(transfer)
     const number = seen.get(content) ?? 0
     seen.set(content, number + 1)
     return [transfer, number]

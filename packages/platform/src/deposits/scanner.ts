@@ -4,8 +4,10 @@ import type { Queryable } from '../database/pool.ts'
 import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
+import { oneEndpoint } from '../engine/endpoint-group.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
+import { agreedDeposits, type DeepDeposit } from './agreed.ts'
 import { BlocksAhead, following } from './blocks-ahead.ts'
 import { adoptedDue, stillHeld } from './adopted.ts'
 import { depthReached } from './screening.ts'
@@ -75,8 +77,8 @@ const isSame = (a: ChainTip, b: ChainTip): boolean => a.hash === b.hash && a.hei
  * Follows one network block by block: finds deposits, credits them at depth, walks back over reorganisations.
  * @param followed networks that this process is to follow now: what it knew of one it forgets when it is another's
  */
-export function scanLoop(services: Services, chain: Chain, followed: () => Promise<Set<string>>): Loop {
-  const { network } = chain
+export function scanLoop(services: Services, several: Chain, followed: () => Promise<Set<string>>): Loop {
+  const { network } = several
   let probed = false
   let scan: Scan | null = null
   /** The tip at which a pass found nothing left to do, and when. */
@@ -85,7 +87,7 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
   let rest = { since: 0, forMs: 0 }
   const restFrom = (now: number) => {
     // The loop comes by each `pollMs`, and a little early.
-    rest = { since: now, forMs: (chain.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2 }
+    rest = { since: now, forMs: (several.pace?.pauseMs(services.settings.pollMs) ?? 0) - services.settings.pollMs / 2 }
   }
   /** When this process last knew the chain up to its tip. */
   let knownAt: Date | null = null
@@ -104,11 +106,13 @@ export function scanLoop(services: Services, chain: Chain, followed: () => Promi
         return false
       }
       if (!probed) {
-        await chain.client.probe()
+        await several.client.probe()
         probed = true
       }
       const now = services.environment.now()
       if (now >= rest.since && now - rest.since < rest.forMs) return false
+      // A head and its blocks are of one view of the chain.
+      const chain = { ...several, client: await oneEndpoint(several.client) }
       const tip = await chain.client.tip()
       if (done !== null && Math.abs(now - done.at) < FULL_PASS_MS && isSame(done.tip, tip)) {
         knownAt = new Date(now)
@@ -244,7 +248,7 @@ async function scanOnce(
   }
   const final = finalAt(network, tip, scan.height)
   if (!moved && await finalMoved(services.database, network, scan, tip, final)) await wake(services.database, network.code)
-  if (mayBeReady) await creditReady(services, network, scan, final)
+  if (mayBeReady) await creditReady(services, chain, scan, final)
   return { more: scan.height < tip.height && !isShort, isKnown: scan.height >= tip.height, isShort }
 }
 
@@ -331,12 +335,35 @@ export async function placeCoins(tx: Queryable, network: Network, coins: Readonl
     [network.code, [...coins.keys()], [...coins.values()]])
 }
 
+/**
+ * Where several endpoints must agree: what was final is taken back only if so many show another block there. @throws RpcUnavailable where
+ * they do not; the endpoint that showed it is left aside for a while
+ */
+async function agreeOnTakingBack(
+  { database }: Services, { network, client, agreement }: Chain, gone: { height: number; hash: string },
+): Promise<void> {
+  if (!agreement) return
+  const scan = await database.one<{ final: string }>(
+    'select final_height::text final from network_scans where network = $1', [network.code])
+  if (Number(scan?.final ?? 0) < gone.height) return
+  let count = 0
+  for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
+    if (answer !== null && answer.hash !== gone.hash && ++count >= agreement.quorum) return
+  }
+  const reason = `it shows another block at ${gone.height} than the one that was final, and fewer than ${agreement.quorum} endpoints do`
+  agreement.distrust(client, reason)
+  throw new RpcUnavailable(`${network.code}: an endpoint is left aside: ${reason}`)
+}
+
 /** Goes back to the last block that is still part of the chain and takes back what stood in the others. */
-async function walkBack(services: Services, { network, client }: Chain, scan: Scan): Promise<void> {
+async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<void> {
+  const { network, client } = chain
   const from = scan.height
   let height = from
   let differs = false
   let known: string | undefined
+  /** The lowest block that we know and the endpoint does not show. */
+  let gone = { height: from, hash: '' }
   for (;;) {
     known = await hashAt(services, network, height)
     if (known === undefined) {
@@ -345,10 +372,12 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
     const block = await client.block(height)
     if (block && block.hash === known) break
     differs ||= block !== null
+    gone = { height, hash: known }
     height--
   }
   // Heights that a lagging endpoint does not know yet are no reorganisation.
   if (!differs) return
+  await agreeOnTakingBack(services, chain, gone)
   const next = scan.next = services.environment.uuid()
   await services.database.transaction(async (tx) => {
     // First: one that was asleep meanwhile must not take back what another has read since.
@@ -372,22 +401,29 @@ async function walkBack(services: Services, { network, client }: Chain, scan: Sc
   services.log.warn({ network: network.code, from, to: height }, 'the chain was reorganised')
 }
 
+type Row = DeepDeposit & Pick<TransactionRow, 'workspace_id' | 'confirmations'> & {
+  block_height: string; block_hash: string; coinbase: boolean; adopted: boolean
+}
+const blockOf = ({ block_height: height, block_hash: hash }: Row) => ({ height: Number(height), hash })
+
 /** Sends every deposit at or below the final height on to its screening, and shows the others' confirmations. */
-async function creditReady(services: Services, network: Network, { height: scanned, hash }: Scan, final: number): Promise<void> {
-  type Row = Pick<TransactionRow, 'id' | 'workspace_id' | 'confirmations'> & { block_height: string; coinbase: boolean; adopted: boolean }
+async function creditReady(services: Services, chain: Chain, { height: scanned, hash }: Scan, final: number): Promise<void> {
+  const { network } = chain
   const rows = await services.database.query<Row>(
-    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.coinbase, d.adopted
+    `select t.id, t.workspace_id, t.confirmations, d.block_height::text, d.block_hash, d.coinbase, d.adopted,
+       d.txid, d.position, d.address, d.asset, d.amount::text, d.tag, d.occurrence
      from transactions t join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
      where ${WAITS_FOR_DEPTH} and d.block_height is not null`, [network.code])
   const shown: { workspace: string; id: string; confirmations: number }[] = []
   const adopted: Row[] = []
+  const due: Row[] = []
   const confirmationsOf = (row: Row) => scanned - Number(row.block_height) + 1
   const deep = async (row: Row) => {
     await services.database.transaction(async (tx) => {
       const fresh = await tx.one<TransactionRow>(`select t.* from transactions t
         join deposits d on d.workspace_id = t.workspace_id and d.transaction_id = t.id
-        where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 for update of t`,
-      [row.id, row.block_height, row.workspace_id])
+        where t.workspace_id = $3 and t.id = $1 and t.state = 'CONFIRMING' and d.block_height = $2 and d.block_hash = $4 for update of t`,
+      [row.id, row.block_height, row.workspace_id, row.block_hash])
       if (fresh) await depthReached(services, tx, fresh, confirmationsOf(row))
     })
     services.environment.checkpoint('deposit.deep')
@@ -395,20 +431,30 @@ async function creditReady(services: Services, network: Network, { height: scann
   for (const row of rows) {
     const confirmations = confirmationsOf(row)
     // A coinbase is credited when the next block may spend it.
-    const due = row.coinbase
+    const least = row.coinbase
       ? Math.min(final, scanned + 1 - (network.utxo?.coinbase_maturity ?? 0))
       : row.adopted ? adoptedDue(network, final, scanned) : final
-    if (Number(row.block_height) > due) {
+    if (Number(row.block_height) > least) {
       if (confirmations !== row.confirmations) shown.push({ workspace: row.workspace_id, id: row.id, confirmations })
       continue
     }
     if (row.adopted) adopted.push(row)
-    else await deep(row)
+    else due.push(row)
+  }
+  let failed: unknown
+  for (const rows of Map.groupBy(due, ({ block_hash: block }) => block).values()) {
+    try {
+      for (const row of await agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)) await deep(row)
+    } catch (error) {
+      // One block that endpoints do not show holds up no other.
+      if (!(error instanceof RpcUnavailable)) throw error
+      failed ??= error
+    }
   }
   if (shown.length > 0) await showConfirmations(services, shown)
   // The last: the chain is asked about them.
-  if (hash === undefined) return
-  for await (const row of stillHeld(services, network, adopted, { height: scanned, hash })) await deep(row)
+  if (hash !== undefined) for await (const row of stillHeld(services, network, adopted, { height: scanned, hash })) await deep(row)
+  if (failed !== undefined) throw failed
 }
 
 async function showConfirmations(

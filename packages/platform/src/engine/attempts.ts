@@ -28,18 +28,22 @@ export async function liveAttempts(database: Queryable, of: Pick<TransactionRow,
     [of.id, of.workspace_id])
 }
 
+/** What a token transfer must have left in its logs, unless it was cancelled; undefined: nothing is looked for there. */
+export function expectedOf(
+  { registry }: Pick<Services, 'registry'>, row: TransactionRow, { replacement }: Attempt,
+): ExpectedTransfer | undefined {
+  const asset = registry.asset(row.asset)
+  if (replacement === 'CANCEL' || asset?.type !== 'token' || !row.source_id || !row.destination_id) return undefined
+  return { asset, from: row.source_id, to: row.destination_id }
+}
+
 /** The attempt that is in a block, with its status; else the newest with its own. */
 export async function findIncluded(
-  services: Services, row: TransactionRow, attempts: readonly Attempt[]
+  services: Services, row: TransactionRow, attempts: readonly Attempt[], client = services.networks.client(row.network)
 ): Promise<{ attempt: Attempt; status: TransactionStatus }> {
-  const client = services.networks.client(row.network)
-  const asset = services.registry.asset(row.asset)
-  const expected: ExpectedTransfer | undefined = asset?.type === 'token' && row.source_id && row.destination_id ? {
-    asset, from: row.source_id, to: row.destination_id,
-  } : undefined
   let newest: { attempt: Attempt; status: TransactionStatus } | undefined
   for (const attempt of attempts) {
-    const status = await client.status(attempt.hash, attempt.replacement === 'CANCEL' ? undefined : expected)
+    const status = await client.status(attempt.hash, expectedOf(services, row, attempt))
     if (status.state === 'included') return { attempt, status }
     newest ??= { attempt, status }
   }

@@ -1,9 +1,10 @@
 import type {
-  Asset, ChainClient, ChainTransfer, Fetch, LevelRates, Network, PublicKeyAt, Registry, ReportUnreadable, RpcEndpoint, Senders, Signed,
-  TronAction, TronClient, TronParameters, UnsignedTransaction,
+  Asset, ChainClient, ChainTransfer, LevelRates, Network, PublicKeyAt, Registry, ReportUnreadable, Senders, Signed, TronAction,
+  TronClient, TronParameters, UnsignedTransaction,
 } from '@custody/chains'
 import type { Queryable } from '../database/pool.ts'
 import type { Environment } from '../environment.ts'
+import type { Agreement, Endpoints } from './endpoint-group.ts'
 import type { Pace } from './pace.ts'
 import type { Plan, TransactionKind, TransactionRow } from './transaction.ts'
 import type { WaitCode } from './waiting.ts'
@@ -235,7 +236,9 @@ export interface Chain {
   readonly network: Network
   readonly client: ChainClient
   /** How often its head is looked at; absent: as often as the platform looks. */
-  pace?: Pace
+  readonly pace?: Pace
+  /** Absent where one endpoint's word is enough. */
+  readonly agreement?: Agreement
   /** What the chain calls a tag, where deposits are told apart by one. */
   readonly tagName?: string
   /** Current rates in the chain's integer, as a caller may choose one. An asset may have a price of its own (Tron). */
@@ -288,4 +291,4 @@ export function stakesOf({ network, stakes }: Chain): Stakes {
 }
 
 /** Makes a family's chain of one network. */
-export type Connect = (context: ChainContext, network: Network, endpoint: RpcEndpoint, fetch: Fetch) => Chain
+export type Connect = (context: ChainContext, network: Network, endpoints: Endpoints) => Chain

@@ -1,8 +1,10 @@
 import { decode, type Network, type TransactionStatus } from '@custody/chains'
-import { findIncluded, liveAttempts, resolveAttempts, type Attempt } from './attempts.ts'
+import { isAgreed } from './agreed.ts'
+import { expectedOf, findIncluded, liveAttempts, resolveAttempts, type Attempt } from './attempts.ts'
 import { bumpLowFee } from './auto-bump.ts'
 import { buryDead } from './expiry.ts'
 import type { Queryable } from '../database/pool.ts'
+import { oneEndpoint } from './endpoint-group.ts'
 import { advance } from './lease.ts'
 import { startReplacing } from './replace.ts'
 import type { Services } from './services.ts'
@@ -34,10 +36,12 @@ const REBROADCAST_ATTEMPTS = 20
 export async function confirm(services: Services, row: TransactionRow): Promise<void> {
   const kind = services.kinds[row.kind]
   const attempts = await liveAttempts(services.database, row)
-  const { network, client } = services.networks.get(row.network)
+  const { network, agreement, ...on } = services.networks.get(row.network)
+  // By another endpoint's head a block could be final that it does not have.
+  const client = await oneEndpoint(on.client)
   // The head first: by one that came later a block would be final that has gone in between.
   const tip = await client.tip()
-  const { attempt: chain, status } = await findIncluded(services, row, attempts)
+  const { attempt: chain, status } = await findIncluded(services, row, attempts, client)
   if (status.state !== 'included') {
     if (status.state === 'absent' && await buryDead(services, row, chain)) return
     if (attempts.some(({ state }) => state === 'INCLUDED')) {
@@ -54,8 +58,10 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   }
   const depth = tip.finalHeight === null ? await depthRead(services.database, network, status) : tip.height - status.height + 1
   const confirmations = Math.max(1, depth)
-  const final = tip.finalHeight === null
+  const isDeep = tip.finalHeight === null
     ? network.confirmations !== null && depth >= network.confirmations : status.height <= tip.finalHeight
+  const final = isDeep && (!agreement
+    || await isAgreed(services, agreement, network.code, { hash: chain.hash, status, expected: expectedOf(services, row, chain) }))
   const fee = status.fee ?? BigInt(chain.fee_max)
   // Most looks find what is written down already, one block deeper.
   if (!final && isNoted(chain, status, fee)) return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })

@@ -1,8 +1,8 @@
-import { ChainError, loadRegistry, type Registry } from '@custody/chains'
+import { ChainError, loadRegistry, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../environment.ts'
 import { devnetUrlOf, identityFolder, localEndpoints } from '../app/local.ts'
-import { connectAll } from '../app/connect.ts'
+import { connectAll, endpointNames } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
 import { Networks } from '../engine/networks.ts'
 import { isOpen } from '../assets/find-asset.ts'
@@ -45,6 +45,9 @@ export function diagnosisLine(each: Omit<Diagnosis, 'limits'>): string {
   return `${each.network.padEnd(7)} ${each.state.padEnd(15)} ${seen}`
 }
 
+/** Networks of these, each of which may have several endpoints. */
+const count = (of: readonly Diagnosis[]): number => new Set(of.map(({ network }) => network)).size
+
 /** A line for each asset of a network of which no wallet and address is made. */
 const closedAssets = (settings: Settings, registry: Registry, network: string): string[] => registry.assetsOf(network)
   .filter((asset) => !isOpen({ settings }, asset))
@@ -71,14 +74,20 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const devnetUrl = settings.network === 'local' ? settings.localChains ?? await devnetUrlOf(settings.home) : null
   const endpoints = devnetUrl === null ? settings.endpoints : localEndpoints(devnetUrl, registry.networks)
   const folder = identityFolder(settings.home)
+  const context = withoutPlatform(registry)
   const sources = priceSources(pricesInstallation(settings.prices, devnetUrl, registry), systemEnvironment(), fetch)
   const diagnosing = Promise.all([
     diagnoseCertificates(folder), diagnoseBans(folder), diagnoseLoops(settings.home),
     diagnosePrices(sources, coinsInUse(registry, (code) => endpoints[code] !== undefined)),
   ])
-  const networks = new Networks(connectAll(withoutPlatform(registry), endpoints, fetch))
-  const found = await Promise.all(registry.networks.map(async ({ code, status }): Promise<Diagnosis> => {
-    const endpoint = endpoints[code]
+  const each = registry.networks.flatMap(({ code, status }) => {
+    const { endpoints: own = [] } = endpoints[code] ?? {}
+    const names = endpointNames(own)
+    const none: { endpoint: RpcEndpoint | undefined; host: string }[] = [{ endpoint: undefined, host: '' }]
+    const several = own.map((endpoint, at) => ({ endpoint, host: names[at] as string }))
+    return (several.length === 0 ? none : several).map((one) => ({ code, status, ...one }))
+  })
+  const found = await Promise.all(each.map(async ({ code, status, endpoint, host }): Promise<Diagnosis> => {
     const closed = closedAssets(settings, registry, code)
     if (!endpoint && status?.state === 'retired') {
       return {
@@ -86,14 +95,13 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
         advice: `since ${status.since}: ${status.reason}`,
       }
     }
+    const networks = new Networks(endpoint ? connectAll(context, { [code]: { endpoints: [endpoint], quorum: 1 } }, fetch) : [])
     if (!endpoint || !networks.has(code)) {
       return {
         network: code, state: 'not configured', host: null, height: null, milliseconds: null, limits: [],
         advice: `add networks.${code}.url to custody.config.json to enable it`,
       }
     }
-    // A URL may hold a provider's key: only the host is shown.
-    const host = new URL(endpoint.url).host
     const started = performance.now()
     try {
       await networks.client(code).probe()
@@ -117,7 +125,7 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
     && !isExpired && bans.length === 0 && loops.length === 0 && prices.missing.length === 0
   const text = [
-    `${settings.network}: ${configured.length} of ${found.filter(({ state }) => state !== 'retired').length} networks configured`,
+    `${settings.network}: ${count(configured)} of ${count(found.filter(({ state }) => state !== 'retired'))} networks configured`,
     ...found.flatMap((each) => [diagnosisLine(each), ...each.limits.map((limit) => `        ${each.network}: ${limit}`)]),
     ...certificates.flatMap(certificateLines),
     ...bans.map(banLine),

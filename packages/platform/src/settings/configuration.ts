@@ -1,5 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs'
-import { ChainError, parseAmount, type Checkpoint, type Registry } from '@custody/chains/basics'
+import { ChainError, parseAmount, type Registry, type RpcEndpoint } from '@custody/chains/basics'
 import { reasonOf } from '@custody/chains/reason'
 import { z } from 'zod'
 import { likelyName } from '../likely.ts'
@@ -17,34 +17,52 @@ const REQUESTS_LEAST = 5000
 const REQUESTS = `must be a whole number of requests, ${REQUESTS_LEAST} or more`
 
 const endpoint = z.object({
-  url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL'),
+  url: z.string({ error: 'must be an http(s) URL' }).regex(/^https?:\/\//, 'must be an http(s) URL')
+    .refine((url) => URL.canParse(url), 'must be an http(s) URL'),
   username: text.optional(), password: text.optional(), headers: z.record(z.string(), text).optional(),
+  requests_per_day: z.int({ error: REQUESTS }).min(REQUESTS_LEAST, REQUESTS).optional(),
+})
+
+/** More are no safer, and each is asked for its head. */
+const ENDPOINTS_MAX = 8
+const ENDPOINTS = `must be a list of 1 to ${ENDPOINTS_MAX} endpoints`
+const QUORUM = 'must be a whole number of endpoints'
+
+/** One endpoint itself, or `endpoints` in the order of preference, and what is known of the network whoever serves it. */
+const entry = endpoint.partial().extend({
+  endpoints: z.array(endpoint, { error: ENDPOINTS }).min(1, ENDPOINTS).max(ENDPOINTS_MAX, ENDPOINTS).optional(),
+  quorum: z.int({ error: QUORUM }).min(1, QUORUM).optional(),
   fee_floors: z.strictObject({ low: rate.optional(), medium: rate.optional(), high: rate.optional() }).optional(),
   checkpoint: z.strictObject({
     height: z.int({ error: 'must be the height of a block' }).min(1, 'must be the height of a block'),
     hash: z.string({ error: 'must be a block hash of 64 hexadecimal digits' })
       .regex(/^[0-9a-fA-F]{64}$/, 'must be a block hash of 64 hexadecimal digits').transform((hash) => hash.toLowerCase()),
   }, { error: 'must name height and hash of a block' }).optional(),
-  requests_per_day: z.int({ error: REQUESTS }).min(REQUESTS_LEAST, REQUESTS).optional(),
+}).transform(({ endpoints, quorum = 1, fee_floors: floors, checkpoint, ...own }, context): NetworkEndpoints => {
+  const tell = (message: string, ...path: (string | number)[]) => context.addIssue({ code: 'custom', message, path })
+  const [field] = Object.keys(own)
+  if (endpoints && field !== undefined) tell('is given for each endpoint: move it into endpoints', field)
+  if (!endpoints && own.url === undefined) tell('must be an http(s) URL', 'url')
+  const several = (endpoints ?? [own]) as RpcEndpoint[]
+  // Two names of one endpoint agree with each other whatever it says.
+  const urls = several.map(({ url }) => url)
+  const again = urls.findIndex((url, at) => url !== undefined && urls.indexOf(url) < at)
+  if (again >= 0) tell('is the URL of another endpoint of the list', 'endpoints', again, 'url')
+  if (quorum > several.length) tell(`must not be more than the number of its endpoints, ${several.length}`, 'quorum')
+  const shared = { ...(floors === undefined ? {} : { fee_floors: floors }), ...(checkpoint === undefined ? {} : { checkpoint }) }
+  return { endpoints: several.map((each) => ({ ...each, ...shared }) as RpcEndpoint), quorum }
 })
 
-/**
- * Where a network's RPC endpoint is. `fee_floors` (Bitcoin and its siblings): least fee rates by level in satoshi per vbyte, which
- * also count where the node has no estimate. `checkpoint` (the same networks): a block that the node must have.
- * `requests_per_day`: what the endpoint's plan allows.
- */
-export interface Endpoint {
-  url: string; username?: string; password?: string; headers?: Record<string, string>
-  fee_floors?: { low?: string; medium?: string; high?: string }
-  checkpoint?: Checkpoint
-  requests_per_day?: number
-}
+/** A network's endpoints in the order of preference, and how many of them must agree before money depends on what they show. */
+export interface NetworkEndpoints { endpoints: readonly RpcEndpoint[]; quorum: number }
+
+const ENTRY = Object.keys(entry.in.shape)
 
 const decimal = z.union([z.string(), z.number()], { error: 'must be a number' }).transform(String)
 const rule = z.object({ cost_multiple: decimal.optional(), min_amount: decimal.optional() })
 
 const file = z.object({
-  networks: z.record(z.string(), endpoint).default({}),
+  networks: z.record(z.string(), entry).default({}),
   sweep: z.object({ networks: z.record(z.string(), rule).default({}), assets: z.record(z.string(), rule).default({}) }).prefault({}),
 }, { error: 'must hold a JSON object, as custody.config.example.json does' })
 
@@ -77,7 +95,11 @@ function unknownName(json: unknown, registry: Registry): string | null {
     Object.entries(part ?? {}).map(([name, value]) => look(value, [...path, name], known, isNoSetting))
   return [
     look(json, [], Object.keys(file.shape), isNoSetting),
-    look(networks, ['networks'], codes, 'there is no such network'), ...below(networks, ['networks'], Object.keys(endpoint.shape)),
+    look(networks, ['networks'], codes, 'there is no such network'), ...below(networks, ['networks'], ENTRY),
+    ...Object.entries(networks ?? {}).flatMap(([code, given]) => {
+      const { endpoints } = (given ?? {}) as { endpoints?: unknown }
+      return Array.isArray(endpoints) ? below(endpoints, ['networks', code, 'endpoints'], Object.keys(endpoint.shape)) : []
+    }),
     look(sweep, ['sweep'], ['networks', 'assets'], isNoSetting),
     look(sweep?.['networks'], ['sweep', 'networks'], codes, 'there is no such network'),
     look(sweep?.['assets'], ['sweep', 'assets'], tickers, 'there is no such asset'),
@@ -85,7 +107,7 @@ function unknownName(json: unknown, registry: Registry): string | null {
   ].find((problem) => problem !== null) ?? null
 }
 
-export interface Configuration { networks: Record<string, Endpoint>; sweep: Record<string, SweepRule> }
+export interface Configuration { networks: Record<string, NetworkEndpoints>; sweep: Record<string, SweepRule> }
 
 /** Names and amounts by the asset registry. */
 const configuration = (registry: Registry) => file.transform(({ networks, sweep }, context): Configuration => {
@@ -116,7 +138,8 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
       }
     }
   }
-  for (const [code, { fee_floors: floors, checkpoint }] of Object.entries(networks)) {
+  for (const [code, { endpoints: [first] }] of Object.entries(networks)) {
+    const { fee_floors: floors, checkpoint } = first ?? {}
     const network = registry.network(code)
     if (checkpoint !== undefined && network && !network.utxo) {
       context.addIssue({
@@ -146,7 +169,7 @@ const configuration = (registry: Registry) => file.transform(({ networks, sweep 
       }
     }
   }
-  return { networks: networks as Configuration['networks'], sweep: rules }
+  return { networks, sweep: rules }
 })
 
 /**

@@ -4,7 +4,7 @@ import { reasonOf } from '@custody/chains/reason'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
 import { homeOf } from '../home.ts'
-import { readConfiguration, type Endpoint } from './configuration.ts'
+import { readConfiguration, type NetworkEndpoints } from './configuration.ts'
 import { MULTIPLE_DECIMALS, type SweepRules } from './sweep-rules.ts'
 import { sweepRules } from './sweep-rules.ts'
 import { DEFAULT_TIERS, readTiers, type Tier } from './tiers.ts'
@@ -29,7 +29,7 @@ export interface Settings {
   /** Proxies in front, each of which adds a hop to X-Forwarded-For; nobody else can reach this port. 0: none. */
   trustProxy: number
   /** Endpoints by network code, from custody.config.json (mainnet) or the local chains. */
-  endpoints: Record<string, Endpoint>
+  endpoints: Record<string, NetworkEndpoints>
   /** 32 bytes in base64 under which secrets are sealed in the database; null: a file of the home. */
   secretsKey: string | null
   /** Milliseconds between polls of chains and work. */

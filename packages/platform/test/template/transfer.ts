@@ -17,7 +17,7 @@ async function staged(play: (stage: Stage, chain: TemplateChain, caller: Caller)
   const chain = new TemplateChain()
   const stage = new Stage(database.get(), 1, {
     code: CODE, held: 10_000_000n, to: TO, tank: false, chain,
-    connect: (context) => connectAll(context, { [CODE]: { url: 'http://template.test' } }, chain.fetch)[0] ?? assert.fail('it is in no list'),
+    connect: (context) => connectAll(context, { [CODE]: { endpoints: [{ url: 'http://template.test' }], quorum: 1 } }, chain.fetch)[0] ?? assert.fail('it is in no list'),
   })
   await stage.open()
   try {

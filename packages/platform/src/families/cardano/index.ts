@@ -7,8 +7,9 @@ import { estimate, kept, quote, unfit } from './estimate.ts'
 import { prepare } from './prepare.ts'
 
 /** Cardano: wallets are sets of coins; a signed transaction cannot be replaced, it ends at its slot. */
-export const connectCardano: Connect = (context, network, endpoint, fetch) =>
-  cardanoChain(context, network, new CardanoClient(network, endpoint, fetch, () => context.environment.now(), context.report))
+export const connectCardano: Connect = (context, network, endpoints) =>
+  cardanoChain(context, network, endpoints.client((endpoint, fetch) => (
+    new CardanoClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
 
 export function cardanoChain(context: ChainContext, network: Network, client: CardanoClient): Chain {
   const now = () => context.environment.now()

@@ -12,8 +12,9 @@ const FIRST_FILL_COINS = 10n
 const THRESHOLD_DIVISOR = 100n
 
 /** EVM: accounts with nonces, fees from the workspace's tank, sweeps, replacement by a dearer transaction of the same nonce. */
-export const connectEvm: Connect = (context, network, endpoint, fetch) =>
-  evmChain(context, network, new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch, context.report))
+export const connectEvm: Connect = (context, network, endpoints) =>
+  evmChain(context, network, endpoints.client((endpoint, fetch) => (
+    new EvmClient(network, context.registry.assetsOf(network.code), endpoint, fetch, context.report))))
 
 export function evmChain(context: ChainContext, network: Network, client: EvmClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset

@@ -7,9 +7,10 @@ import { prepare } from './prepare.ts'
 import { refusalOf } from './refusal.ts'
 
 /** Solana: accounts without a sequence, tokens whose fees the wallet of the native coin pays. */
-export const connectSolana: Connect = (context, network, endpoint, fetch) => {
+export const connectSolana: Connect = (context, network, endpoints) => {
   const { environment, registry } = context
-  return solanaChain(context, network, new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()))
+  return solanaChain(context, network, endpoints.client((endpoint, fetch) => (
+    new SolanaClient(network, registry.assetsOf(network.code), endpoint, fetch, () => environment.now()))))
 }
 
 export function solanaChain(context: ChainContext, network: Network, client: SolanaClient): Chain {

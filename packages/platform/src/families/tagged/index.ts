@@ -24,11 +24,13 @@ const STELLAR: Dialect = {
   pay: (network, payment) => stellar.buildPayment(network, payment),
 }
 
-export const connectXrp: Connect = (context, network, endpoint, fetch) =>
-  xrpChain(context, network, new XrpClient(network, endpoint, fetch, () => context.environment.now()))
+export const connectXrp: Connect = (context, network, endpoints) =>
+  xrpChain(context, network, endpoints.client((endpoint, fetch) => (
+    new XrpClient(network, endpoint, fetch, () => context.environment.now()))))
 
-export const connectStellar: Connect = (context, network, endpoint, fetch) =>
-  stellarChain(context, network, new StellarClient(network, endpoint, fetch, () => context.environment.now(), context.report))
+export const connectStellar: Connect = (context, network, endpoints) =>
+  stellarChain(context, network, endpoints.client((endpoint, fetch) => (
+    new StellarClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
 
 /** The XRP Ledger. A transaction's id covers its signature. */
 export const xrpChain = (context: ChainContext, network: Network, client: TaggedClient & ResignedClient): Chain => ({

@@ -6,8 +6,8 @@ import { cached, RATES_FRESH_MS } from '../cached.ts'
 import { prepare, type Template } from './prepare.ts'
 
 /** It asks the chain and answers values. What is written, the engine writes. */
-export const connectTemplate: Connect = (context, network, endpoint, fetch) =>
-  templateChain(context, network, new TemplateClient(network, endpoint, fetch))
+export const connectTemplate: Connect = (context, network, endpoints) =>
+  templateChain(context, network, endpoints.client((endpoint, fetch) => new TemplateClient(network, endpoint, fetch)))
 
 /** Apart from {@link connectTemplate}, so that a test can put another client in. */
 export function templateChain(context: ChainContext, network: Network, client: TemplateClient): Chain {

@@ -15,10 +15,10 @@ const THRESHOLD_COINS = 50n
 const SECONDS_LEAST = 240
 
 /** Tron: accounts without a sequence, fees from the workspace's tank as TRX or lent energy, sweeps, staking. */
-export const connectTron: Connect = (context, network, endpoint, fetch) =>
-  tronChain(context, network, new TronClient(
+export const connectTron: Connect = (context, network, endpoints) =>
+  tronChain(context, network, endpoints.client((endpoint, fetch) => new TronClient(
     network, context.registry.assetsOf(network.code), endpoint, fetch,
-    (end) => Buffer.from(context.environment.bytes(4)).readUInt32BE(0) % end))
+    (end) => Buffer.from(context.environment.bytes(4)).readUInt32BE(0) % end)))
 
 export function tronChain(context: ChainContext, network: Network, client: TronClient): Chain {
   const native = context.registry.asset(network.native_asset) as Asset

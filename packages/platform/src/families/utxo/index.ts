@@ -9,8 +9,9 @@ import { warningOf } from './rates.ts'
 import { replaceable } from './replaceable.ts'
 
 /** Bitcoin and its siblings. */
-export const connectUtxo: Connect = (context, network, endpoint, fetch) =>
-  utxoChain(context, network, new UtxoClient(network, endpoint, fetch, () => context.environment.now(), context.report))
+export const connectUtxo: Connect = (context, network, endpoints) =>
+  utxoChain(context, network, endpoints.client((endpoint, fetch) => (
+    new UtxoClient(network, endpoint, fetch, () => context.environment.now(), context.report))))
 
 export function utxoChain(context: ChainContext, network: Network, client: UtxoClient): Chain {
   const rates = cached(() => client.feeRates(), RATES_FRESH_MS, () => context.environment.now())

@@ -1,0 +1,57 @@
+import type { ChainBlock, ChainClient } from '@custody/chains'
+import type { Chain } from '../engine/chain.ts'
+import type { Services } from '../engine/services.ts'
+import { contentOf, occurrences } from './identity.ts'
+
+/** A deposit at its depth, as it was recorded. `position` -1: an account-based chain's native value. */
+export interface DeepDeposit {
+  id: string; txid: string; position: number; address: string; asset: string; amount: string; tag: string | null; occurrence: number
+}
+
+/** What one endpoint shows of a block: the deposits of ours that it holds there; null: it has no block of that height yet. */
+async function shownBy(
+  client: ChainClient, { height, hash }: Pick<ChainBlock, 'height' | 'hash'>, deposits: readonly DeepDeposit[],
+): Promise<ReadonlySet<string> | null> {
+  const block = await client.block(height)
+  if (block === null) return null
+  if (block.hash !== hash) return new Set()
+  const numbers = occurrences(block.transfers)
+  const shown = new Set([...numbers].map(([transfer, occurrence]) => `${contentOf(transfer)} ${occurrence}`))
+  const held = new Set<string>()
+  for (const deposit of deposits) {
+    if (!shown.has(`${contentOf({ ...deposit, amount: BigInt(deposit.amount) })} ${deposit.occurrence}`)) continue
+    if (deposit.position === -1) {
+      // Native value moves only if the transaction succeeded, which blocks do not tell.
+      const status = await client.status(deposit.txid, undefined, { fee: false })
+      if (status.state !== 'included' || status.blockHash !== hash || !status.succeeded) continue
+    }
+    held.add(deposit.id)
+  }
+  return held
+}
+
+/**
+ * Which deposits of a block so many endpoints show as the network's operator wants (`quorum`); all of them where one's word is enough.
+ * The others wait, and it is told who shows them not.
+ */
+export async function agreedDeposits<Deposit extends DeepDeposit>(
+  services: Services, { network, agreement }: Pick<Chain, 'network' | 'agreement'>, block: Pick<ChainBlock, 'height' | 'hash'>,
+  deposits: readonly Deposit[],
+): Promise<readonly Deposit[]> {
+  if (!agreement) return deposits
+  if (!agreement.isDue(block.hash)) return []
+  const votes = new Map(deposits.map(({ id }) => [id, 0]))
+  const isAgreed = ({ id }: Deposit) => (votes.get(id) ?? 0) >= agreement.quorum
+  for await (const { name, answer } of agreement.votes((client) => shownBy(client, block, deposits))) {
+    for (const id of answer ?? []) votes.set(id, (votes.get(id) ?? 0) + 1)
+    const missing = answer === null ? [] : deposits.filter(({ id }) => !answer.has(id))
+    if (missing.length > 0) {
+      services.metrics.endpointDisagreements.labels(network.code, name).inc()
+      services.log.error(
+        { network: network.code, endpoint: name, block: block.hash, deposits: missing.map(({ id }) => id) },
+        'an endpoint does not show deposits that another showed')
+    }
+    if (deposits.every(isAgreed)) break
+  }
+  return deposits.filter(isAgreed)
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, beforeEach, test } from 'node:test'
+import { parseAmount } from '@custody/chains'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** Several endpoints of one network, of which each may be away or lie. The chain behind them is the local one. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-endpoints-'))
+const PLACE = { code: 'ETH', to: `0x${'ab'.repeat(20)}`, held: '1', amount: '0.25' }
+/** Blocks until anything is final on the local chain, and a few. */
+const FINAL_BLOCKS = 80
+let devnet: Devnet
+let stage: FamilyStage
+
+interface Behaviour { isAway?: boolean; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
+const honest = (_method: string, _params: unknown[], answer: unknown): unknown => answer
+let behaviour: Record<string, Behaviour> = {}
+let asked: string[] = []
+
+/** Endpoints are hosts that are the local chain's. */
+const ask: typeof fetch = async (url, init) => {
+  const { hostname: host } = new URL(String(url))
+  const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
+  asked.push(`${host} ${method}`)
+  const { isAway = false, lie = honest }: Behaviour = behaviour[host] ?? {}
+  if (isAway) throw new Error('away')
+  const response = await fetch(`${devnet.url}/eth`, init)
+  const body = await response.json() as { result?: unknown }
+  const result = lie(method, params, body.result)
+  return Response.json({ ...body, result, ...(result === body.result ? {} : { error: undefined }) }, { status: response.status })
+}
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+beforeEach(() => {
+  behaviour = {}
+  asked = []
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+async function open(hosts: string[], quorum: number): Promise<void> {
+  stage = new FamilyStage(
+    database.get(), devnet, PLACE, clock, ask, { endpoints: hosts.map((host) => ({ url: `http://${host}/eth` })), quorum })
+  await stage.open()
+}
+
+async function mine(blocks: number): Promise<void> {
+  await stage.control({ command: 'mine', blocks })
+  await stage.scan()
+}
+
+const settle = async () => { while (await stage.step()); }
+const fund = (amount: string) => stage.control({ command: 'fund', asset: 'ETH', address: stage.source, amount })
+const deposits = () => stage.database.query<{ amount: string; state: string; status: string }>(
+  `select amount::text, state, status from transactions where kind = 'DEPOSIT' order by amount`)
+const disagreements = async () => Object.fromEntries(
+  (await stage.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [String(labels['endpoint']), value]))
+
+interface Block { number: string; hash: string; parentHash: string; transactions: Record<string, unknown>[] }
+
+test('one that goes away in mid-transfer: the next carries on, and nothing is paid twice', async () => {
+  await open(['a', 'b'], 1)
+  const id = await stage.create('away')
+  const hash = await stage.sentHash(id)
+  behaviour['a'] = { isAway: true }
+  await stage.run()
+  const row = await stage.read(id)
+  assert.deepEqual([row.status, row.hash], ['confirmed', hash])
+  assert.equal(await stage.onChain(id), 1)
+  behaviour['a'] = {}
+  await stage.run()
+  await stage.check()
+})
+
+test('a deposit that one endpoint makes up is credited by nobody’s word but so many; real ones are, also of the same block', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const held = await stage.available()
+  const forged = `0x${'f0'.repeat(32)}`
+  let block: Block | null = null
+  behaviour['a'] = {
+    lie(method, params, answer) {
+      if (method === 'eth_getBlockByNumber' && params[1] === true) {
+        const shown = answer as Block | null
+        const real = shown?.transactions.find(({ to }) => String(to).toLowerCase() === stage.source.toLowerCase())
+        if (!shown || !real) return answer
+        block = shown
+        const index = `0x${shown.transactions.length.toString(16)}`
+        return { ...shown, transactions: [...shown.transactions, { ...real, hash: forged, value: `0x${(10n ** 20n).toString(16)}`, transactionIndex: index }] }
+      }
+      if (method === 'eth_getTransactionReceipt' && params[0] === forged && block) {
+        return {
+          transactionHash: forged, status: '0x1', blockNumber: block.number, blockHash: block.hash, gasUsed: '0x5208',
+          effectiveGasPrice: '0x1', logs: [], logsBloom: `0x${'00'.repeat(256)}`,
+        }
+      }
+      return answer
+    },
+  }
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  await settle()
+  const shown = (await deposits()).map(({ amount, status }) => [amount, status])
+  assert.deepEqual(shown.filter(([amount]) => amount !== parseAmount(PLACE.held, 18).toString()), [
+    [parseAmount('100', 18).toString(), 'pending'], [parseAmount('0.125', 18).toString(), 'confirmed'],
+  ].sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)))
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  const told = await disagreements()
+  assert.equal(told['a'], 0)
+  assert.ok((told['b'] ?? 0) > 0 && (told['c'] ?? 0) > 0, JSON.stringify(told))
+  // It goes on like that for as long as nobody else shows it.
+  clock.advance(60_000)
+  await mine(3)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+})
+
+test('a deposit waits while too few endpoints answer, and is credited once they do', async () => {
+  await open(['a', 'b'], 2)
+  const held = await stage.available()
+  behaviour['b'] = { isAway: true }
+  await fund('0.125')
+  await stage.control({ command: 'mine', blocks: FINAL_BLOCKS })
+  await assert.rejects(stage.scan(), /ETH: 1 of its endpoints answer, and 2 must agree \(b: eth_\w+: cannot be reached\)/)
+  await settle()
+  assert.equal(await stage.available(), held)
+  behaviour['b'] = {}
+  clock.advance(60_000)
+  await mine(1)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+  await stage.check()
+})
+
+test('a transfer is final once so many endpoints show it in that block; one that shows another outcome is told of', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const id = await stage.create('final')
+  const hash = await stage.sentHash(id)
+  const hidden: Behaviour = {
+    lie: (method, params, answer) => (['eth_getTransactionReceipt', 'eth_getTransactionByHash'].includes(method) && params[0] === hash ? null : answer),
+  }
+  behaviour['b'] = behaviour['c'] = hidden
+  const rounds = async (blocks: number) => {
+    for (let round = 0; round < blocks; round++) {
+      clock.advance(11_000)
+      await mine(1)
+      await settle()
+    }
+  }
+  await rounds(FINAL_BLOCKS)
+  const waiting = await stage.read(id)
+  assert.deepEqual([waiting.status, waiting.state], ['pending', 'CONFIRMING'])
+  assert.ok(waiting.confirmations > 12, `${waiting.confirmations} confirmations are shown`)
+  assert.deepEqual(await disagreements(), { a: 0, b: 0, c: 0 }, 'one that does not show it yet is only behind')
+  behaviour['b'] = {
+    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash ? { ...answer as object, status: '0x0' } : answer),
+  }
+  await rounds(2)
+  assert.equal((await stage.read(id)).status, 'pending')
+  assert.ok(((await disagreements())['b'] ?? 0) > 0)
+  behaviour['c'] = {}
+  await rounds(2)
+  assert.equal((await stage.read(id)).status, 'confirmed')
+  behaviour = {}
+  await stage.run()
+  await stage.check()
+})
+
+test('final deposits are not taken back by one endpoint that shows another chain: it is left aside', async () => {
+  await open(['a', 'b', 'c'], 2)
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  await settle()
+  const held = await stage.available()
+  const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
+  const other = (hash: string, number: string) => (Number(number) >= height ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash)
+  behaviour['a'] = {
+    lie(method, _params, answer) {
+      if (method === 'eth_getLogs') return []
+      const receipt = answer as { blockNumber: string; blockHash: string } | null
+      if (method === 'eth_getTransactionReceipt' && receipt) return { ...receipt, blockHash: other(receipt.blockHash, receipt.blockNumber) }
+      const block = answer as Block | null
+      if (!method.startsWith('eth_getBlockBy') || !block) return answer
+      const parent = `0x${(Number(block.number) - 1).toString(16)}`
+      const hash = other(block.hash, block.number)
+      const transactions = block.transactions.map((each) => (typeof each === 'string' ? each : { ...each, blockHash: hash }))
+      return { ...block, hash, parentHash: other(block.parentHash, parent), transactions }
+    },
+  }
+  await stage.control({ command: 'mine', blocks: 1 })
+  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final, and fewer than 2 endpoints do/)
+  asked = []
+  await mine(1)
+  await settle()
+  assert.equal(await stage.available(), held)
+  assert.ok(asked.every((each) => !each.startsWith('a ')), asked.find((each) => each.startsWith('a ')))
+  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'confirmed'])
+  // Where the others show it too, it is a reorganisation.
+  clock.advance(20_000)
+  behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
+  await mine(1)
+  assert.equal(held - await stage.available(), parseAmount('0.125', 18))
+})
