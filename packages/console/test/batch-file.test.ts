@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { parseJson, JsonNumber } from '@custody/request-auth/web'
-import { bodyOf, LINES_MAX, readBatch, rowsOf, totals, type Line } from '../src/page/api/batch-file.ts'
+import { bodyOf, LINES_MAX, readBatch, totals, type Line } from '../src/page/api/batch-file.ts'
+import { amountBy, decimalMarkOf, decodeFile, rowsOf, separatorOf, type DecimalMark } from '../src/page/api/csv.ts'
 import { decimal, units, worth } from '../src/page/api/decimal.ts'
 import { decode, encode, exact, pretty } from '../src/page/api/wire.ts'
 
@@ -10,20 +11,97 @@ const ASSETS = new Map([
   ['ETH', { decimals: 18, takes_tag: false }],
   ['XRP', { decimals: 6, takes_tag: true }],
 ])
-const read = async (text: string) => readBatch(text, ASSETS)
+const read = async (text: string) => readBatch(text, ASSETS).lines
 const HEAD = 'asset,amount,destination_address,address_tag,memo,fee_level\n'
 const problemsOf = async (line: string) => (await read(HEAD + line))[0]?.problems
 
 test('rows are those of RFC 4180, with quotes, line breaks, empty lines and a byte order mark', () => {
-  assert.deepEqual(rowsOf('\uFEFFa,"b ""c"", d",e\r\n\r\n"two\nlines",2\n'), [
+  assert.deepEqual(rowsOf('\uFEFFa,"b ""c"", d",e\r\n\r\n"two\nlines",2\n', ','), [
     { number: 1, fields: ['a', 'b "c", d', 'e'] },
     { number: 3, fields: ['two\nlines', '2'] },
   ])
+  // Only the file's own separator divides.
   assert.deepEqual(
-    rowsOf('a;b\tc').map(({ fields }) => fields),
-    [['a', 'b', 'c']],
+    rowsOf('a;b,1\tc', ';').map(({ fields }) => fields),
+    [['a', 'b,1\tc']],
   )
-  assert.deepEqual(rowsOf(''), [])
+  assert.deepEqual(rowsOf('sep=;\r\na;b\r\n', ';'), [{ number: 2, fields: ['a', 'b'] }])
+  assert.deepEqual(rowsOf('', ','), [])
+})
+
+/** As Excel of a country writes it. */
+const excel = (separator: string, ...rows: string[][]) => [['asset', 'amount', 'destination_address', 'memo'], ...rows]
+  .map((row) => row.join(separator)).join('\r\n')
+const understood = (text: string, mark?: DecimalMark) => {
+  const { lines, ...form } = readBatch(text, ASSETS, mark)
+  return { ...form, amounts: lines.map(({ amount }) => amount), problems: lines.flatMap(({ problems }) => problems), notes: lines.flatMap(({ notes }) => notes) }
+}
+
+test('files of spreadsheets of other countries: separator and decimal mark follow from the file', () => {
+  assert.deepEqual(understood(excel(';', ['ETH', '0,25', '0xab', 'Miete, März'], ['ETH', '1.234,5', '0xcd', '']), undefined), {
+    separator: ';', mark: ',', amounts: ['0.25', '1234.5'], problems: [], notes: ['“1.234,5” is read as 1234.5'],
+  })
+  const french = excel(';', ['ETH', '1\u202f234,5', '0xab', 'Loyer'], ['ETH', '12,25', '0xcd', ''])
+  assert.deepEqual(understood(french).amounts, ['1234.5', '12.25'])
+  const swiss = excel(';', ['ETH', "1'234.50", '0xab', ''], ['ETH', '0.125', '0xcd', ''])
+  assert.deepEqual([understood(swiss).mark, understood(swiss).amounts], ['.', ['1234.50', '0.125']])
+  assert.deepEqual(understood(excel('\t', ['ETH', '0,5', '0xab', 'a; b, c'])), {
+    separator: '\t', mark: ',', amounts: ['0.5'], problems: [], notes: [],
+  })
+  assert.deepEqual(understood(excel(',', ['ETH', '1.234', '0xab', ''])), { separator: ',', mark: '.', amounts: ['1.234'], problems: [], notes: [] })
+  assert.equal(understood(`sep=;\r\n${excel(';', ['ETH', '0,5', '0xab', ''])}`).separator, ';')
+  assert.deepEqual(understood(excel(';', ['ETH', '7', '0xab', ''], ['ETH', '1000', '0xab', ''])).amounts, ['7', '1000'])
+})
+
+test('an amount that is a decimal by both marks is asked about, and read as somebody says', () => {
+  const both = excel(';', ['ETH', '1.234', '0xab', ''], ['ETH', '5', '0xcd', ''])
+  assert.deepEqual(understood(both), {
+    separator: ';', mark: null, amounts: ['1.234', '5'], problems: ['“1.234” is 1.234 or 1234: choose the decimal mark'], notes: [],
+  })
+  assert.deepEqual(understood(both, '.').amounts, ['1.234', '5'])
+  assert.deepEqual(understood(both, ','), {
+    separator: ';', mark: ',', amounts: ['1234', '5'], problems: [], notes: ['“1.234” is read as 1234'],
+  })
+  // In a file with commas between its fields nobody is believed to mean thousands by one.
+  const quoted = excel(',', ['ETH', '"1,500"', '0xab', ''])
+  assert.match(String(understood(quoted).problems), /“1,500” has thousands separators, or a decimal comma/)
+  assert.deepEqual([understood(quoted, '.').amounts, understood(quoted, ',').amounts], [['1500'], ['1.500']])
+})
+
+test('no amount becomes another: groups are of three digits, of one kind, and begin with no zero', () => {
+  const by = (text: string, mark: DecimalMark) => amountBy(text, mark)?.amount ?? null
+  for (const [text, point, comma] of [
+    ['1,5', null, '1.5'], ['1,000', '1000', '1.000'], ['0,125', null, '0.125'], ['1,000.50', '1000.50', null], ['1.000,50', null, '1000.50'],
+    ['1.000.000', null, '1000000'], ['1,23,456', null, null], ['1.2.3', null, null], ['1 000', '1000', '1000'], ["1'000 000", null, null],
+    ['1,0000', null, '1.0000'], ['12,34.5', null, null], ['.5', '0.5', null], [',5', null, '0.5'], ['5.', '5', null], ['007', '7', '7'], ['', null, null],
+    ['-1', null, null], ['1e3', null, null], ['1,23E+05', null, null], ['.', null, null], ['٣', null, null],
+  ] as const) assert.deepEqual([by(text, '.'), by(text, ',')], [point, comma], text)
+  assert.deepEqual(
+    [decimalMarkOf(['1', 'two'], ';'), decimalMarkOf(['1,5', '2,5', '1.5'], '\t')],
+    ['.', ','],
+  )
+})
+
+test('long tags that a spreadsheet has rounded are refused', async () => {
+  assert.match(String(await problemsOf('XRP,1,rA,3.04E+09,,')), /a spreadsheet has replaced its digits/)
+  assert.deepEqual(await problemsOf('XRP,1,rA,3042817,,'), [])
+})
+
+test('what Excel writes is text: UTF-8 with its mark, UTF-16, and Windows-1252', () => {
+  const text = 'Miete März'
+  const wide = (isLittle: boolean) => Uint8Array.from(
+    `\uFEFF${text}`.split('').flatMap((char) => (isLittle ? [char.charCodeAt(0), 0] : [0, char.charCodeAt(0)])).map((byte, at, all) => (
+      byte > 255 ? (isLittle ? 0xff : 0xff) : all[at] as number)))
+  const marked = (isLittle: boolean) => {
+    const bytes = wide(isLittle)
+    bytes.set(isLittle ? [0xff, 0xfe] : [0xfe, 0xff])
+    return bytes
+  }
+  for (const [bytes, encoding] of [
+    [new TextEncoder().encode(`\uFEFF${text}`), 'UTF-8'], [new TextEncoder().encode(text), 'UTF-8'], [Uint8Array.from(Buffer.from(text, 'latin1')), 'Windows-1252'],
+    [marked(true), 'UTF-16'], [marked(false), 'UTF-16'],
+  ] as const) assert.deepEqual(decodeFile(bytes), { text, encoding })
+  assert.equal(separatorOf('\uFEFFasset;amount\n', ['asset', 'amount']), ';')
 })
 
 test('a line keeps its digits, and is ordered by the sequence_id of its plan', async () => {

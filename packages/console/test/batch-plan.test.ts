@@ -40,7 +40,7 @@ class Service {
   }
 
   async plan(file: string): Promise<Line[]> {
-    const lines = readBatch(file, ASSETS)
+    const { lines } = readBatch(file, ASSETS)
     for (const line of lines) line.payee = { address: line.destination_address.toLowerCase(), tag: line.address_tag }
     await planBatch(lines, ASSETS, this.history(), this.nowMs)
     return lines
@@ -109,7 +109,7 @@ test('a file that was broken off goes on where it stopped', async () => {
 })
 
 test('a payment of the last days is marked, whoever ordered it and with whatever tag, and left out until it is included', async () => {
-  const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS) as [Line]
+  const [form] = readBatch(file('XRP,2,ra,7,,'), ASSETS).lines as [Line]
   for (const [sub, tag] of [['main', '7'], ['main', '8'], ['main', ''], ['other', '7']] as const) {
     const service = new Service()
     service.order({ ...form, payee: { address: 'ra', tag } }, 'a-form', sub)

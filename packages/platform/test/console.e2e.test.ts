@@ -223,6 +223,20 @@ step('a batch says what is wrong with each line, is sent once, and never twice',
   await page.getByText('All 3 lines are sent.').waitFor()
   const amounts = await platform.database.query<{ amount: string }>(`select amount::text from transactions where kind = 'WITHDRAWAL' and sequence_id like 'batch-%'`, [])
   assert.equal(amounts.length, 3)
+  // As Excel saves it in Germany: semicolons, decimal commas, Windows-1252. An amount that could be two is asked about.
+  const german = Buffer.from(`asset;amount;destination_address;memo\r\nETH;0,125;${DESTINATION};Miete, März\r\nETH;1.234,5;${DESTINATION};\r\n`, 'latin1')
+  await page.getByLabel('CSV file').setInputFiles({ name: 'märz.csv', mimeType: 'text/csv', buffer: german })
+  await page.getByText('Separator: semicolon. Text: Windows-1252.').waitFor()
+  await page.getByText('“1.234,5” is read as 1234.5').waitFor()
+  await page.getByText('Miete, März').waitFor()
+  assert.equal(await page.getByLabel('Decimal mark').inputValue(), ',')
+  const unclear = Buffer.from(`asset;amount;destination_address\r\nETH;1.234;${DESTINATION}\r\n`)
+  await page.getByLabel('CSV file').setInputFiles({ name: 'unclear.csv', mimeType: 'text/csv', buffer: unclear })
+  await page.getByText('“1.234” is 1.234 or 1234: choose the decimal mark').waitFor()
+  await look(page, 'a batch whose amounts can be read in two ways', { picture: 'batch-decimal-mark', isWhole: true })
+  await page.getByLabel('Decimal mark').selectOption('.')
+  await page.getByText('I have looked at the lines').waitFor()
+  assert.match(await page.getByRole('region', { name: 'Lines' }).innerText(), /1\.234/)
 })
 
 step('transactions are filtered in the address, saved as a view, opened by keys, and exported', async () => {

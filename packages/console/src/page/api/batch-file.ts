@@ -1,5 +1,6 @@
 // A file of transfers: read, and judged line by line. Nobody is asked for it.
 import type { Plan } from './batch-plan.ts'
+import { amountBy, decimalMarkOf, rowsOf, separatorOf, type DecimalMark, type Separator } from './csv.ts'
 import { decimal, units } from './decimal.ts'
 import { exact } from './wire.ts'
 
@@ -50,48 +51,22 @@ export interface Line {
   notes: string[]
 }
 
-/** Fields of a CSV text (RFC 4180), with the line on which each row begins. */
-export function rowsOf(text: string): { number: number; fields: string[] }[] {
-  const rows: { number: number; fields: string[] }[] = []
-  let fields: string[] = []
-  let field = ''
-  let isQuoted = false
-  let line = 1
-  let start = 1
-  const end = () => {
-    fields.push(field)
-    if (fields.some((each) => each.trim() !== '')) rows.push({ number: start, fields })
-    fields = []
-    field = ''
-    start = line + 1
-  }
-  const source = text.replace(/^\uFEFF/, '').replaceAll('\r\n', '\n')
-  for (let at = 0; at < source.length; at++) {
-    const char = source[at] as string
-    if (isQuoted) {
-      if (char === '"' && source[at + 1] === '"') field += source[++at]
-      else if (char === '"') isQuoted = false
-      else field += char
-    } else if (char === '"' && field.trim() === '') {
-      field = ''
-      isQuoted = true
-    } else if (char === ',' || char === ';' || char === '\t') {
-      fields.push(field)
-      field = ''
-    } else if (char === '\n') end()
-    else field += char
-    if (char === '\n') line++
-  }
-  end()
-  return rows
+/** A file as it was understood. */
+export interface BatchFile {
+  lines: Line[]
+  separator: Separator
+  /** Null: the amounts are decimals by either mark, and different ones, so that somebody has to say it. */
+  mark: DecimalMark | null
 }
 
 /**
  * Reads a file's lines, without asking anybody.
+ * @param chosen the decimal mark that a person has said; absent: it follows from the file
  * @throws TypeError with a sentence, where it is no such file
  */
-export function readBatch(text: string, assets: Assets): Line[] {
-  const [head, ...rows] = rowsOf(text)
+export function readBatch(text: string, assets: Assets, chosen?: DecimalMark): BatchFile {
+  const separator = separatorOf(text, COLUMNS)
+  const [head, ...rows] = rowsOf(text, separator)
   if (head === undefined) throw new TypeError('The file is empty.')
   const names = head.fields.map((name) => name.trim().toLowerCase())
   const missing = NEEDED.filter((name) => !names.includes(name))
@@ -103,12 +78,14 @@ export function readBatch(text: string, assets: Assets): Line[] {
   if (rows.length > LINES_MAX) throw new TypeError(`${rows.length} lines: at most ${LINES_MAX} are sent from one file.`)
   const references = new Map<string, number>()
   const seen = new Map<string, number>()
-  return rows.map(({ number, fields }) => {
+  const amounts = rows.map(({ fields }) => fields[names.indexOf('amount')]?.trim() ?? '')
+  const mark = chosen ?? decimalMarkOf(amounts, separator)
+  const lines = rows.map(({ number, fields }) => {
     const of = (name: string) => fields[names.indexOf(name)]?.trim() ?? ''
     const line: Line = {
       number,
       asset: of('asset'),
-      amount: exact(of('amount'))?.text ?? of('amount'),
+      amount: of('amount'),
       destination_address: of('destination_address'),
       address_tag: of('address_tag'),
       memo: of('memo'),
@@ -123,7 +100,7 @@ export function readBatch(text: string, assets: Assets): Line[] {
     }
     const known = assets.get(line.asset)
     if (known === undefined) line.problems.push(`no asset “${line.asset}”`)
-    if (/[,']/.test(of('amount'))) line.problems.push('an amount has no thousands separators here: which one would it be?')
+    readAmount(line, mark, chosen !== undefined || separator !== ',')
     const amount = units(line.amount, known?.decimals ?? 18)
     if (exact(line.amount) === null) line.problems.push(`“${of('amount')}” is no amount`)
     else if (amount === null) line.problems.push(`more than ${known?.decimals ?? 18} decimal places`)
@@ -132,6 +109,7 @@ export function readBatch(text: string, assets: Assets): Line[] {
     if (!['', 'low', 'medium', 'high'].includes(line.fee_level)) line.problems.push('fee_level is low, medium or high')
     if (fields.length > names.length) line.problems.push('more fields than columns')
     line.hasNoTag = known?.takes_tag === true && line.address_tag === ''
+    if (EXPONENT.test(line.address_tag)) line.problems.push('address_tag: a spreadsheet has replaced its digits; format the column as text')
     if (known?.takes_tag === false && line.address_tag !== '') line.problems.push(`${line.asset} has no address_tag`)
     const strange = referenceProblem(line.reference)
     const same = references.get(line.reference)
@@ -144,6 +122,29 @@ export function readBatch(text: string, assets: Assets): Line[] {
     else seen.set(payment, number)
     return line
   })
+  return { lines, separator, mark }
+}
+
+/** What a spreadsheet makes of a long number. */
+const EXPONENT = /^\d(?:[.,]\d+)?e\+?\d+$/i
+
+/**
+ * Gives a line its amount by a decimal mark, as digits with a point.
+ * @param isMarkKnown whether more than the default speaks for the mark: only then is a thousands separator one
+ */
+function readAmount(line: Line, mark: DecimalMark | null, isMarkKnown: boolean): void {
+  const written = line.amount
+  const read = amountBy(written, mark ?? '.')
+  const other = amountBy(written, mark === ',' ? '.' : ',')
+  if (mark === null && read !== null && other !== null && read.amount !== other.amount) {
+    line.problems.push(`“${written}” is ${read.amount} or ${other.amount}: choose the decimal mark`)
+  }
+  if (read?.isGrouped && !isMarkKnown) {
+    line.problems.push(`“${written}” has thousands separators, or a decimal comma: choose the decimal mark, or write it without`)
+  }
+  if (read === null) return
+  line.amount = read.amount
+  if (read.isGrouped && mark !== null) line.notes.push(`“${written}” is read as ${read.amount}`)
 }
 
 /** What a file takes of each asset, beside what there is. */

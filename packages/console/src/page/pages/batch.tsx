@@ -1,8 +1,9 @@
 import { useRef, useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
-import { bodyOf, BYTES_MAX, COLUMNS, LINES_MAX, readBatch, totals, type Line } from '../api/batch-file.ts'
+import { bodyOf, BYTES_MAX, COLUMNS, LINES_MAX, readBatch, totals, type BatchFile, type Line } from '../api/batch-file.ts'
 import { checkAddresses, readHistory } from '../api/batch.ts'
 import { planBatch, RECENT_DAYS, type Earlier } from '../api/batch-plan.ts'
+import { decodeFile, type DecimalMark, type Separator } from '../api/csv.ts'
 import { Problem, serverNow, SignedElsewhere } from '../api/http.ts'
 import { ofSub, pageAt, scope } from '../api/scope.ts'
 import { commandOf, sign } from '../api/sign.ts'
@@ -11,7 +12,7 @@ import { useRead } from '../api/use.ts'
 import { encode } from '../api/wire.ts'
 import { announce } from '../parts/announce.tsx'
 import { download } from '../parts/download.ts'
-import { Button, Check } from '../parts/form.tsx'
+import { Button, Check, Choice } from '../parts/form.tsx'
 import { KeyNotice, useKeyState } from '../parts/key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from '../parts/page.tsx'
 import { Amount, AssetName, Id, Time } from '../parts/show.tsx'
@@ -26,13 +27,19 @@ const TEMPLATE = [
   '',
 ].join('\n')
 
+const SEPARATOR_WORDS: Record<Separator, string> = { ',': 'comma', ';': 'semicolon', '\t': 'tab' }
+
 type Sent = { is: 'sent'; id: string } | { is: 'refused'; problem: Problem } | { is: 'sending' }
-interface File {
+interface File extends BatchFile {
   name: string
-  lines: Line[]
+  /** As it was chosen, to be read again by another decimal mark. */
+  bytes: Uint8Array
+  encoding: string
   checked: number
   isChecked: boolean
 }
+
+const countOf = ({ length }: readonly Line[]) => (length === 1 ? '1 line' : `${length} lines`)
 
 const later = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 /** A window of the API's lasts a minute. */
@@ -50,12 +57,18 @@ export function Batch() {
   const [isTagless, setTagless] = useState(false)
   const [isLooking, setLooking] = useState(false)
   const stop = useRef(false)
+  /** Counts what was opened: only the last is shown. */
+  const opened = useRef(0)
   const key = useKeyState()
   const note = (number: number, state: Sent) => setSent((before) => new Map(before).set(number, state))
   const isToSend = ({ number, plan }: Line) =>
     (plan?.standing === 'new' || chosen.has(number)) && sent.get(number)?.is !== 'sent'
 
-  const open = async (name: string, text: string) => {
+  const open = async (name: string, bytes: Uint8Array, mark?: DecimalMark) => {
+    const turn = ++opened.current
+    const show = (read: File) => {
+      if (turn === opened.current) setFile(read)
+    }
     setProblem(null)
     setFile(null)
     setSent(new Map())
@@ -63,16 +76,18 @@ export function Batch() {
     setRight(false)
     setTagless(false)
     try {
-      if (text.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
-      const lines = readBatch(text, assetNames.value)
-      setFile({ name, lines, checked: 0, isChecked: false })
-      await checkAddresses(lines, (checked) => setFile({ name, lines, checked, isChecked: false }))
+      if (bytes.length > BYTES_MAX) throw new TypeError('The file is larger than a megabyte.')
+      const { text, encoding } = decodeFile(bytes)
+      const read = { name, bytes, encoding, ...readBatch(text, assetNames.value, mark) }
+      const { lines } = read
+      show({ ...read, checked: 0, isChecked: false })
+      await checkAddresses(lines, (checked) => show({ ...read, checked, isChecked: false }))
       setLooking(true)
       await planBatch(lines, assetNames.value, await readHistory(lines, serverNow()), serverNow())
-      setFile({ name, lines: [...lines], checked: lines.length, isChecked: true })
-      announce(`${lines.length} lines read`)
+      show({ ...read, lines: [...lines], checked: lines.length, isChecked: true })
+      announce(`${countOf(lines)} read`)
     } catch (error) {
-      setProblem(error instanceof Problem ? error : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error)))
+      if (turn === opened.current) setProblem(error instanceof Problem ? error : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error)))
     } finally {
       setLooking(false)
     }
@@ -165,6 +180,7 @@ export function Batch() {
         lead={
           <>
             CSV with the columns {COLUMNS.join(', ')}; the first three are needed. At most {LINES_MAX.toLocaleString('en')} lines.
+            Files that Excel saves in other countries are read too.
           </>
         }
       >
@@ -176,10 +192,20 @@ export function Batch() {
           disabled={isRunning}
           onChange={(event) => {
             const chosen = event.currentTarget.files?.[0]
-            if (chosen !== undefined) void chosen.text().then((text) => open(chosen.name, text))
+            if (chosen !== undefined) void chosen.arrayBuffer().then((buffer) => open(chosen.name, new Uint8Array(buffer)))
           }}
         />
         <ProblemNote problem={problem} />
+        {file === null ? null : (
+          <Choice
+            label="Decimal mark"
+            hint={`Separator: ${SEPARATOR_WORDS[file.separator]}. Text: ${file.encoding}.`}
+            error={file.mark === null ? 'Amounts of this file can be read in two ways: choose what stands before their decimals.' : null}
+            value={file.mark ?? ''}
+            onValue={(mark) => (mark === '' || isRunning ? undefined : void open(file.name, file.bytes, mark as DecimalMark))}
+            options={[...(file.mark === null ? [['', 'Choose'] as const] : []), ['.', 'Point: 1234.5'], [',', 'Comma: 1234,5']]}
+          />
+        )}
         {file !== null && !file.isChecked && problem === null ? (
           <p class="muted" role="status">
             {isLooking ? 'Looking whether it was sent before…' : `Checking addresses: ${file.checked} of ${lines.length}`}
@@ -222,7 +248,7 @@ export function Batch() {
           <Card
             title={file.name}
             lead={[
-              `${lines.length} lines`,
+              countOf(lines),
               ...[
                 [wrong, 'with problems'],
                 [done, 'sent'],
