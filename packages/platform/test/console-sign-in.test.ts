@@ -250,6 +250,8 @@ test('an invitation is taken once, by whom it is for; who has an account signs i
   await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, email: owner.email }), 400, 'INVALID_REQUEST')
   await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, workspace: 'mine' }), 400, 'INVALID_REQUEST')
   await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'short' }), 400, 'INVALID_REQUEST')
+  const guessed = await refused(browser.ask('POST', `/join/${await linkFor()}/password`, { ...said, password: 'password1234' }), 400, 'INVALID_REQUEST')
+  assert.equal(guessed.field, 'password')
   const other = await api.user('other')
   const { token: elsewhere } = await invite(api.services, api.database, { workspaceId: other.workspaceId, role: 'viewer', email: null, person: null, by: null })
   await refused(browser.ask('POST', `/join/${elsewhere}`), 401, 'SIGN_IN_REQUIRED')
@@ -343,6 +345,8 @@ test('factors are changed by who has just shown one, and the last one stays', as
   assert.equal((await second.ask('POST', '/me/confirm/totp', { code: codeOf(app.secret, now) })).status, 200)
   await refused(second.ask('POST', '/me/password', { password: 'another long password' }), 400, 'INVALID_REQUEST')
   await refused(second.ask('POST', '/me/password', { current: 'wrong', password: 'another long password' }), 401, 'SIGN_IN_FAILED')
+  const own = { current: who.password, password: who.email }
+  assert.match((await refused(second.ask('POST', '/me/password', own), 400, 'INVALID_REQUEST')).message, /^password: it is made of your name/)
   assert.equal((await second.ask('POST', '/me/password', { current: who.password, password: 'another long password' })).status, 200)
   await refused(browser.ask('GET', '/me/sessions'), 401, 'SIGN_IN_REQUIRED')
   await signIn({ ...who, password: 'another long password' })

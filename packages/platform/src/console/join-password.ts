@@ -4,6 +4,7 @@ import { cookieHeaders } from '../people/cookie.ts'
 import { panelEndpoint } from '../people/endpoint.ts'
 import { acceptInvitation, makePerson, readJoining } from '../people/join.ts'
 import { hashPassword } from '../people/password.ts'
+import { assertStrong } from '../people/password-strength.ts'
 import { presentSession } from '../people/present.ts'
 import { renewRecoveryCodes } from '../people/recovery-codes.ts'
 import { code, email, newPassword, sessionShape, title, token, workspaceName } from '../people/shapes.ts'
@@ -21,6 +22,7 @@ export const joinPassword = panelEndpoint({
     const { database, environment, people } = services
     countSignIn(services, from)
     const joining = await readJoining(services, params.token, body)
+    await assertStrong(body.password, [joining.email, joining.name, ...(joining.workspace === null ? [] : [joining.workspace])])
     const secret = newTotpSecret(environment)
     const sealed = people.secrets.seal(ownerOfTotp(joining.person), secret).toString('base64')
     const passwordHash = await people.hashing.run({ email: joining.email, ip: from.ip }, () => (

@@ -5,6 +5,7 @@ import { panelEndpoint } from '../people/endpoint.ts'
 import { assertCanSignIn, changeOwn, lockPerson } from '../people/factors.ts'
 import { countTry, forgive, type Trier } from '../people/failures.ts'
 import { hashPassword, isPassword } from '../people/password.ts'
+import { assertStrong } from '../people/password-strength.ts'
 import { newPassword, typedPassword } from '../people/shapes.ts'
 
 /** Sets a password, or another one in place of the current; every other session ends. It signs in with an authenticator app alone. */
@@ -18,8 +19,9 @@ export const setMyPassword = panelEndpoint({
     const { database, people } = services
     const { personId, id, email } = visitor.session
     const trier = { email, ip: visitor.from.ip }
-    const stored = await database.one<{ password_hash: string | null; has_totp: boolean }>(
-      'select password_hash, totp_secret is not null has_totp from people where id = $1', [personId])
+    const stored = await database.one<{ password_hash: string | null; has_totp: boolean; name: string }>(
+      'select password_hash, totp_secret is not null has_totp, name from people where id = $1', [personId])
+    await assertStrong(body.password, [email, stored?.name ?? ''])
     const hash = await people.hashing.run(trier, () => replacedBy(services, stored?.password_hash ?? null, body, trier))
     await changeOwn(services, visitor, { action: 'password.set' }, async (tx) => {
       await lockPerson(tx, personId)

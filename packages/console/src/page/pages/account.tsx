@@ -173,7 +173,7 @@ function Password() {
           minLength={12}
           maxLength={256}
           autoComplete="new-password"
-          hint="At least 12 characters"
+          hint="At least 12 characters, none that is easy to guess"
         />
         <ProblemNote problem={problem} />
         <div class="form-end">

@@ -87,7 +87,8 @@ export function Batch() {
       show({ ...read, lines: [...lines], checked: lines.length, isChecked: true })
       announce(`${countOf(lines)} read`)
     } catch (error) {
-      if (turn === opened.current) setProblem(error instanceof Problem ? error : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error)))
+      const shown = error instanceof Problem ? error : new Problem(0, 'FILE', error instanceof Error ? error.message : String(error))
+      if (turn === opened.current) setProblem(shown)
     } finally {
       setLooking(false)
     }

@@ -130,7 +130,7 @@ function Who({ path, invitation, onTotp }: { path: string; invitation: Invitatio
             maxLength={256}
             autoComplete="new-password"
             error={of('password')}
-            hint={`At least ${PASSWORD_MIN} characters. An authenticator app comes next.`}
+            hint={`At least ${PASSWORD_MIN} characters, none that is easy to guess. An authenticator app comes next.`}
           />
         ) : null}
         <ProblemNote problem={problem !== null && problem.field === null ? problem : null} />
