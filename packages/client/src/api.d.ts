@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 70acd0a5665e7441e7e5fe6c7adeab59bb79dcd87df921b2cfc2fd3cbd17da5a
-// types ac742905a2b8d5540a5b34e9eb01c59753833694164cd82044847c4f549b61a3
+// document 0d1160ce980021bda6c867fc69baa2f2f8640f0dfdf697f10b463ce1fcf1120d
+// types d40535b0e45a291d4ff30ac3c256dbcd5799df91e5d50e0285453cd606480a5c
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1150,6 +1150,11 @@ export interface components {
                 amount: Decimal;
                 /** Format: decimal */
                 balance_change: Decimal;
+                /**
+                 * Format: decimal
+                 * @description Of the account, once it was made
+                 */
+                balance_after: Decimal;
                 transaction_id: string | null;
                 order_id: string | null;
                 /** Format: date-time */

@@ -439,16 +439,21 @@ test('an API user is asked for, made by the operator’s hand, seen in use, and 
   clock.advance(1000)
   await call(user, 'GET', '/dac/v1/supported-assets')
   await used(clock.now())
-  // What a person's own key changes is written down; a machine's is not.
+  // What a person's own key changes is written down, and of machines' keys what changes settings.
   const hook = { url: 'http://127.0.0.1:9/', events: ['*'] }
   for (const each of [user, acme]) assert.equal((await call(each, 'POST', '/dac/v1/webhooks', hook)).status, 200)
-  const logged = await api.database.query(`select actor_type, actor_id, actor_name, object, ip, details from audit_log where action = 'request.signed'`)
-  assert.deepEqual(logged, [{
-    actor_type: 'api_user', actor_id: apiKey, actor_name: operator.email, object: '/dac/v1/webhooks', ip: '127.0.0.1',
-    details: {
-      method: 'POST', sub_account: 'main', body_sha256: createHash('sha256').update(JSON.stringify(hook)).digest('hex'), person: operator.id,
-    },
-  }])
+  for (const each of [user, acme]) await call(each, 'POST', '/dac/v1/create-wallet', { asset: 'NOPE' })
+  const logged = await api.database.query(`select actor_type, actor_id, actor_name, object, ip, details from audit_log
+     where action = 'request.signed' and actor_id = any($1) order by seq`, [[apiKey, acme.apiKey]])
+  const told = (key: string, name: string, person: string | null, object: string, body: object) => ({
+    actor_type: 'api_user', actor_id: key, actor_name: name, object, ip: '127.0.0.1',
+    details: { method: 'POST', sub_account: 'main', body_sha256: createHash('sha256').update(JSON.stringify(body)).digest('hex'), person },
+  })
+  assert.deepEqual(logged, [
+    told(apiKey, operator.email, operator.id, '/dac/v1/webhooks', hook),
+    told(acme.apiKey, acme.apiKey, null, '/dac/v1/webhooks', hook),
+    told(apiKey, operator.email, operator.id, '/dac/v1/create-wallet', { asset: 'NOPE' }),
+  ])
   // An operator ends what is his, an admin everybody's; a request is withdrawn by its own id.
   assert.equal((await ask(operator, 'POST', `/${acme.apiKey}/revoke`)).status, 404)
   const { body } = await ask<{ commands: { command: string }[] }>(operator, 'POST', `/${apiKey}/revoke`)

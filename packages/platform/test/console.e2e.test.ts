@@ -170,6 +170,21 @@ step('coins that come in are seen without a reload; an address has a code, a URI
   await look(page, 'a wallet', { picture: 'wallet', isWhole: true })
 })
 
+step('Receive shows the newest address of a wallet that is chosen, and makes another', async () => {
+  await page.goto(at('/receive'))
+  await heading('Receive')
+  await page.getByLabel('Asset').selectOption('ETH')
+  const shown = page.locator('.lines').getByText(/^0x/).first()
+  await shown.waitFor()
+  const earlier = await page.locator('main').innerText()
+  await button('New address').click()
+  await page.getByRole('dialog').getByLabel('Label').fill('a stranger')
+  await button('Make the address').click()
+  await page.getByRole('heading', { name: 'a stranger' }).waitFor()
+  assert.notEqual(await page.locator('main').innerText(), earlier)
+  await look(page, 'receive', { picture: 'receive-page', isWhole: true, isOnPhone: true })
+})
+
 step('a transfer is prepared, reviewed, signed in the browser, and its story told to the end', async () => {
   await page.goto(at('/send?asset=ETH'))
   await heading('Send')

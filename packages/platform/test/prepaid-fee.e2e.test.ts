@@ -23,7 +23,7 @@ after(async () => {
 })
 
 interface Account { balance: string; reserved: string; currency: string; status: string; tier: string; fees: Record<string, string>; volume_30d: string }
-interface Entry { id: string; type: string; amount: string; balance_change: string; transaction_id: string | null }
+interface Entry { id: string; type: string; amount: string; balance_change: string; balance_after: string; transaction_id: string | null }
 interface Entries { data: Entry[]; total: string; page: string; limit: string }
 interface Price { asset: string; price_usd: string; sources: string[]; updated_at: string; stale: boolean }
 
@@ -50,6 +50,13 @@ const explains = async (user: User) => {
   const { data } = await entries(user, '?limit=500')
   const micro = (text: string) => BigInt(Math.round(Number(text) * 1e6))
   assert.equal(data.reduce((sum, each) => sum + micro(each.balance_change), 0n), micro((await account(user)).balance))
+  // So does each line, from the newest backwards, also on a later page.
+  let after = micro((await account(user)).balance)
+  for (const each of data) {
+    assert.equal(micro(each.balance_after), after, each.id)
+    after -= micro(each.balance_change)
+  }
+  assert.deepEqual((await entries(user, '?limit=2&page=2')).data, data.slice(2, 4))
 }
 
 test('the account: its shape, who may read it, what is refused', async () => {

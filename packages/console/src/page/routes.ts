@@ -28,6 +28,7 @@ export const routes: Record<string, Load> = {
   '/wallets/:asset': () => import('./pages/wallet.tsx').then(({ WalletPage }) => WalletPage),
   '/transactions': () => import('./pages/transactions.tsx').then(({ Transactions }) => Transactions),
   '/transactions/:id': () => import('./pages/transaction.tsx').then(({ TransactionPage }) => TransactionPage),
+  '/receive': () => import('./pages/receive.tsx').then(({ ReceivePage }) => ReceivePage),
   '/send': () => import('./pages/send.tsx').then(({ Send }) => Send),
   '/batch': () => import('./pages/batch.tsx').then(({ Batch }) => Batch),
   '/invoices': () => import('./pages/invoices.tsx').then(({ Invoices }) => Invoices),

@@ -25,6 +25,7 @@ const GROUPS: readonly { name: string; items: readonly Item[] }[] = [
       { to: '', word: 'Overview', icon: 'overview', key: 'o' },
       { to: '/wallets', word: 'Wallets', icon: 'wallets', key: 'w' },
       { to: '/transactions', word: 'Transactions', icon: 'transactions', key: 't' },
+      { to: '/receive', word: 'Receive', icon: 'receive', key: 'r' },
       { to: '/send', word: 'Send', icon: 'send', key: 's' },
       { to: '/batch', word: 'Batch send', icon: 'batch' },
     ],

@@ -13,7 +13,7 @@ export const saveAmlSettings = endpoint({
   description: 'Provider, token and which levels of risk are held, for the sub-account. The token is tried before it is saved, and '
     + 'never shown again.',
   errors: ['PROVIDER_UNAVAILABLE'],
-  method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write',
+  method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write', isSetting: true,
   body: z.strictObject({
     provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),
     aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),

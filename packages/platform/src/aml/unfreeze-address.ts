@@ -13,7 +13,7 @@ export const unfreezeAddress = endpoint({
   id: 'unfreezeAddress', tag: 'AML screening',
   description: 'Lets what screening holds for this address proceed, once. An address on a list of sanctions is never freed.',
   errors: ['UNSUPPORTED_ASSET', 'NOT_FROZEN', 'SANCTIONED'],
-  method: 'POST', path: '/dac/v1/unfreeze-address', summary: 'Remove an address from the AML frozen list', access: 'write',
+  method: 'POST', path: '/dac/v1/unfreeze-address', summary: 'Remove an address from the AML frozen list', access: 'write', isSetting: true,
   body: z.strictObject({ asset: assetName, address: text(200), address_tag: text(200).optional() }),
   response: z.object({ asset: z.string(), address: z.string(), address_tag: z.string().nullable(), unfrozen_at: z.string() }),
   async handler({ services, caller, body }) {

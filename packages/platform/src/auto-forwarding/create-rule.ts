@@ -22,7 +22,8 @@ export const createRule = endpoint({
     'UNSUPPORTED_ASSET', 'WALLET_MISSING', 'WALLET_INACTIVE', 'INVALID_ADDRESS', 'INVALID_AMOUNT', 'RULE_EXISTS',
     'SIGNERS_UNAVAILABLE', 'NETWORK_UNAVAILABLE',
   ],
-  method: 'POST', path: '/dac/v1/auto-forwarding', summary: 'Forward incoming funds of an asset to one destination', access: 'write',
+  method: 'POST', path: '/dac/v1/auto-forwarding', summary: 'Forward incoming funds of an asset to one destination',
+  access: 'write', isSetting: true,
   body: ruleBody, response: ruleShape,
   async handler({ services, caller, body, signed }) {
     const { asset, network } = findAsset(services, body.asset)

@@ -13,7 +13,7 @@ export const deleteRule = endpoint({
   description: 'Ends a rule for good. The request is the signed void that the nodes keep. Forwards that were made go on. Asked twice '
     + 'it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write',
+  method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write', isSetting: true,
   params: z.strictObject({ id: z.string() }), body: emptyBody, response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)

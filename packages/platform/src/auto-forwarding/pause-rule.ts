@@ -9,7 +9,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
   description: verb === 'pause' ? 'What comes in meanwhile waits. Asked twice it is asked once.'
     : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
-  method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write',
+  method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write', isSetting: true,
   params: z.strictObject({ id: z.string() }), response: ruleShape,
   async handler({ services, caller, params }) {
     const rule = await findRule(services, caller, params.id)

@@ -83,7 +83,7 @@ export const readStory = panelEndpoint({
         [row.id, caller.workspaceId, ROWS_MAX]),
     ])
     const deliveries = await database.query(
-      `select d.id, d.webhook_id webhook, d.type event, d.status, d.tries attempts, d.created_at at
+      `select d.id, d.webhook_id webhook, d.event_uid event, d.status, d.tries attempts, d.created_at at
        from webhooks w join webhook_deliveries d on d.workspace_id = w.workspace_id and d.webhook_id = w.id and d.event_uid = any($1)
        where w.workspace_id = $2 and w.sub_account_id = $3 order by d.created_at, d.id limit $4`,
       [events.map(({ id }) => id), caller.workspaceId, caller.subAccountId, ROWS_MAX])

@@ -14,7 +14,8 @@ export const changeAccount = endpoint({
   description: 'Label, key, and whether coins may be withdrawn to own wallets.',
   errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_EXISTS', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   example: { label: 'Treasury' },
-  method: 'PATCH', path: '/dac/v1/exchange-accounts/{id}', summary: 'Change an exchange account', access: 'write', params: idParam,
+  method: 'PATCH', path: '/dac/v1/exchange-accounts/{id}', summary: 'Change an exchange account',
+  access: 'write', isSetting: true, params: idParam,
   body: z.strictObject({
     label: fields.label.optional(), api_key: fields.api_key.optional(), api_secret: fields.api_secret.optional(),
     passphrase: fields.passphrase.optional(), allow_withdrawal: fields.allow_withdrawal.optional(),

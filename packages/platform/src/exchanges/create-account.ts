@@ -35,7 +35,7 @@ export const createAccount = endpoint({
   description: 'Links an account by an API key of the exchange. The key is tried first; its secret is sealed and never shown again.',
   errors: ['EXCHANGE_ACCOUNT_EXISTS', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   example: { exchange: 'kraken', label: 'Treasury', api_key: 'its key', api_secret: 'its secret' },
-  method: 'POST', path: '/dac/v1/exchange-accounts', summary: 'Link an exchange account', access: 'write',
+  method: 'POST', path: '/dac/v1/exchange-accounts', summary: 'Link an exchange account', access: 'write', isSetting: true,
   body: z.strictObject({
     exchange: text(40).meta({ description: 'Its name in GET /dac/v1/exchanges', examples: ['kraken'] }), label: fields.label,
     api_key: fields.api_key, api_secret: fields.api_secret, passphrase: fields.passphrase.optional(),

@@ -9,7 +9,8 @@ export const deleteAccount = endpoint({
   id: 'deleteExchangeAccount', tag: 'Exchange accounts',
   description: 'Forgets the key. Refused while orders or transfers of the account are under way.',
   errors: ['NOT_FOUND', 'EXCHANGE_ACCOUNT_BUSY'],
-  method: 'DELETE', path: '/dac/v1/exchange-accounts/{id}', summary: 'Unlink an exchange account', access: 'write', params: idParam,
+  method: 'DELETE', path: '/dac/v1/exchange-accounts/{id}', summary: 'Unlink an exchange account',
+  access: 'write', isSetting: true, params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {
     const { id } = await services.database.transaction(async (tx) => {

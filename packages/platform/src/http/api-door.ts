@@ -9,7 +9,7 @@ import type { Endpoint } from './endpoint.ts'
 import { assertExactTarget } from './exact-target.ts'
 import type { AddressLimits, RateState } from './rate-limit.ts'
 
-/** Told of what a key that belongs to a person asks to be changed, before anything is. */
+/** Told of what is asked to be changed, before anything is: by a key that belongs to a person, and of settings by any key. */
 export type Witness = (services: Services, caller: KnownCaller, signed: SignedRequest, ip: string) => Promise<void>
 
 /** The door of the API: callers sign each request. */
@@ -23,7 +23,8 @@ export function apiDoor(limits: AddressLimits, witness: Witness | null): Door<En
         return { admission: {}, holder: null }
       }
       const { caller, signed } = await admitCaller(services, limits, request, rawBody, definition)
-      if (definition.access === 'write' && caller.personId !== null) await witness?.(services, caller, signed, request.ip)
+      const isTold = definition.access === 'write' && (caller.personId !== null || definition.isSetting)
+      if (isTold) await witness?.(services, caller, signed, request.ip)
       const holder: Holder = {
         name: `key ${caller.apiKey}`, share: `workspace ${caller.workspaceId}`,
         stays: async () => await services.callers.find(caller.apiKey) !== null,

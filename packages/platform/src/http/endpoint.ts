@@ -86,6 +86,8 @@ export interface Endpoint<B extends z.ZodType = z.ZodType, Q extends z.ZodType =
   example?: Record<string, unknown>
   /** `public`: no authentication. `read`: any key. `write`: a key with the full role. */
   access: 'public' | 'read' | 'write'
+  /** It changes how things are done from now on: the audit log tells of it, whoever asks. */
+  isSetting?: true
 }
 
 /** Keeps the types of one endpoint's schemas for its handler. */

@@ -24,7 +24,7 @@ export const saveInvoiceSettings = endpoint({
   id: 'saveInvoiceSettings', tag: 'Invoices',
   description: 'As a whole: what is left out is the installation’s own.',
   example: { display_name: 'Hats', confirmations: [{ from_usd: 500, confirmations: 6 }], expires_in: 900 },
-  method: 'PUT', path: '/dac/v1/invoice-settings', summary: 'Save the settings of invoices', access: 'write',
+  method: 'PUT', path: '/dac/v1/invoice-settings', summary: 'Save the settings of invoices', access: 'write', isSetting: true,
   body: z.strictObject({
     display_name: optional(text(100)).meta({ description: 'What payers read; the workspace’s name where it is left out' }),
     allowed_origins: optional(z.array(text(200)

@@ -20,7 +20,8 @@ export const listPrepaidEntries = endpoint({
   response: z.object({
     data: z.array(z.object({
       id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(),
-      balance_change: z.number(), transaction_id: z.string().nullable(), order_id: z.string().nullable(), created_at: z.string(),
+      balance_change: z.number(), balance_after: z.number().meta({ description: 'Of the account, once it was made' }),
+      transaction_id: z.string().nullable(), order_id: z.string().nullable(), created_at: z.string(),
     })),
     page: z.int(), limit: z.int(), total: z.int(),
   }),
@@ -32,9 +33,17 @@ export const listPrepaidEntries = endpoint({
         a.kind = 'prepaid' or (a.kind = 'prepaid_reserved' and e.kind = 'prepaid-charge')
       )`
     const [rows, count] = await Promise.all([
-      services.database.query<{ id: string; kind: string; reference: string; amount: string; created_at: Date }>(
-        `select e.id::text, e.kind, e.reference, p.amount::text, e.created_at ${from}
-          order by e.id desc limit $2 offset $3`, [caller.workspaceId, limit, (page - 1) * limit]),
+      services.database.query<{ id: string; kind: string; reference: string; amount: string; after: string; created_at: Date }>(
+        // From the balance of now backwards: newer entries are taken off.
+        `with newest as (
+           select e.id, e.kind, e.reference, p.amount, e.created_at, case when a.kind = 'prepaid' then p.amount else 0 end change ${from}
+           order by e.id desc limit $2::bigint + $3::bigint
+         )
+         select id::text, kind, reference, amount::text, created_at, (
+           coalesce((select balance from ledger_accounts
+             where workspace_id = $1 and wallet_id is null and asset = 'USD' and kind = 'prepaid'), 0)
+           - coalesce(sum(change) over (order by id desc rows between unbounded preceding and 1 preceding), 0))::text after
+         from newest order by newest.id desc limit $2 offset $3`, [caller.workspaceId, limit, (page - 1) * limit]),
       services.database.one<{ total: string }>(`select count(*)::text total ${from}`, [caller.workspaceId]),
     ])
     return {
@@ -46,6 +55,7 @@ export const listPrepaidEntries = endpoint({
             type: TYPES[row.kind],
             amount: exactUsd(row.kind !== 'prepaid-adjust' && change < 0n ? -change : change),
             balance_change: exactUsd(row.kind === 'prepaid-charge' ? 0n : change),
+            balance_after: exactUsd(BigInt(row.after)),
             transaction_id: OF_TRANSACTIONS.has(row.kind) && !row.reference.startsWith(ORDER) ? row.reference : null,
             order_id: row.reference.startsWith(ORDER) ? row.reference.slice(ORDER.length) : null,
             created_at: row.created_at.toISOString(),

@@ -9,7 +9,7 @@ export const changeWebhook = endpoint({
   description: 'URL, events, and whether it is disabled.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { events: ['transaction.*', 'deposit.*'] },
-  method: 'PATCH', path: '/dac/v1/webhooks/{id}', summary: 'Change a webhook', access: 'write', params: idParam,
+  method: 'PATCH', path: '/dac/v1/webhooks/{id}', summary: 'Change a webhook', access: 'write', isSetting: true, params: idParam,
   body: z.strictObject({
     url: fields.url.optional(), events: fields.events.optional(), description: fields.description.optional(),
     disabled: fields.disabled.optional(), format: fields.format.optional(),

@@ -11,7 +11,7 @@ export const createWebhook = endpoint({
   id: 'createWebhook', tag: 'Webhooks',
   description: 'Where events are posted to. The secret is shown in this answer and never again.',
   errors: ['WEBHOOK_LIMIT'],
-  method: 'POST', path: '/dac/v1/webhooks', summary: 'Create a webhook', access: 'write',
+  method: 'POST', path: '/dac/v1/webhooks', summary: 'Create a webhook', access: 'write', isSetting: true,
   body: z.strictObject({
     url: fields.url, events: fields.events, description: fields.description.optional(), disabled: fields.disabled.optional(),
     format: fields.format.optional(),

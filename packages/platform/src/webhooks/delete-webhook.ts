@@ -7,7 +7,7 @@ export const deleteWebhook = endpoint({
   id: 'deleteWebhook', tag: 'Webhooks',
   description: 'Sends nothing more to it, and forgets its deliveries.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'DELETE', path: '/dac/v1/webhooks/{id}', summary: 'Delete a webhook', access: 'write', params: idParam,
+  method: 'DELETE', path: '/dac/v1/webhooks/{id}', summary: 'Delete a webhook', access: 'write', isSetting: true, params: idParam,
   response: z.object({ id: z.string(), deleted: z.literal(true) }),
   async handler({ services, caller, params }) {
     const { id } = await findWebhook(services.database, caller, params.id)

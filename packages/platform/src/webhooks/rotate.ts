@@ -16,7 +16,8 @@ export const rotateWebhook = endpoint({
   id: 'rotateWebhookSecret', tag: 'Webhooks',
   description: 'A new secret, shown once. The old one signs beside it until its time is over, so that receivers can follow.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
-  method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook', access: 'write', params: idParam,
+  method: 'POST', path: '/dac/v1/webhooks/{id}/rotate', summary: 'Rotate the secret of a webhook',
+  access: 'write', isSetting: true, params: idParam,
   body: z.strictObject({
     overlap_s: wholeNumber(
       0, OVERLAP_MAX_S, `Seconds for which the secret of before signs as well: ${OVERLAP_S} where it is absent; 0: it is void at once`

@@ -11,6 +11,9 @@ import { Pager, pageInQuery, Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 
 const LIMIT = 50
+const LEAD =
+  'What people and the operator do here, what a person’s own API key asks for, and changes of settings by every API key. ' +
+  'Transfers of machines’ keys are under Transactions. Lines are only added; each holds the hash of the one before.'
 const FILTERS = ['actor', 'action'] as const
 const day = (name: string, end: string) => {
   const value = place.value.query.get(name)
@@ -51,7 +54,7 @@ export function AuditLog() {
   return (
     <Page
       title="Audit log"
-      lead="Every action of people, API users and the operator. Lines are only added, each holds the hash of the one before."
+      lead={LEAD}
       actions={
         <a class="button secondary" href={ofWorkspace('/audit-log/export')} download>
           <Icon name="download" />

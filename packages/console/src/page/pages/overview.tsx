@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks'
-import { ofSub, pageAt, scope } from '../api/scope.ts'
-import type { Overview, Series } from '../api/types.ts'
-import { useRead } from '../api/use.ts'
+import { ofSub, ofWorkspace, pageAt, scope, session } from '../api/scope.ts'
+import type { Health, Overview, Series } from '../api/types.ts'
+import { useRead, type Reading } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
@@ -15,10 +15,29 @@ interface Need {
   href: string
 }
 
+/** What Health knows and the overview does not: tanks are told of by themselves. */
+const healthNeeds = (health: Health | undefined): Need[] =>
+  (health?.alerts ?? [])
+    .filter(({ code }) => !code.startsWith('TANK_'))
+    .toSorted((a, b) => Number(b.level === 'critical') - Number(a.level === 'critical'))
+    .map(({ level, message }) => ({
+      tone: level === 'critical' ? 'bad' : 'warn',
+      text: message.slice(0, 1).toUpperCase() + message.slice(1),
+      href: pageAt('/health'),
+    }))
+
+/** Whoever has one passkey and nothing else is locked out with the device that holds it. */
+function ownNeeds(): Need[] {
+  const person = session.value?.person
+  if (!person || person.passkeys !== 1 || person.has_password) return []
+  return [{ tone: 'warn', text: 'Your only way to sign in is one passkey: add another', href: '/console/account' }]
+}
+
 /** What somebody has to look at, the most urgent first. */
-function needs({ counts, tanks_low: tanks, prepaid }: Overview): Need[] {
+function needs({ counts, tanks_low: tanks, prepaid }: Overview, health: Health | undefined): Need[] {
   const some = (count: number, one: string, many: string) => `${count} ${count === 1 ? one : many}`
   const all: (Need | null)[] = [
+    ...healthNeeds(health),
     prepaid.status !== 'ok'
       ? {
           tone: prepaid.status === 'empty' ? 'bad' : 'warn',
@@ -51,12 +70,15 @@ function needs({ counts, tanks_low: tanks, prepaid }: Overview): Need[] {
           href: pageAt('/transactions?status=pending'),
         }
       : null,
+    ...ownNeeds(),
   ]
   return all.filter((need) => need !== null)
 }
 
-function Attention({ overview }: { overview: Overview }) {
-  const all = needs(overview)
+function Attention({ overview, health }: { overview: Overview; health: Reading<Health> }) {
+  const all = needs(overview, health.data)
+  if (health.problem !== null)
+    all.unshift({ tone: 'warn', text: `Health cannot be read: ${health.problem.message}`, href: pageAt('/health') })
   if (all.length === 0)
     return (
       <p class="quiet-ok tone-ok">
@@ -115,6 +137,7 @@ function OverTime() {
 
 export function OverviewPage() {
   const overview = useRead<Overview>(ofSub('/overview'), /^(?:transaction|deposit|wallet|prepaid_fee|gas_tank|address)\./)
+  const health = useRead<Health>(ofWorkspace('/health'))
   const { data } = overview
   const byWorth = data?.balances.toSorted((a, b) => Number(b.usd ?? 0) - Number(a.usd ?? 0))
   return (
@@ -183,7 +206,7 @@ export function OverviewPage() {
           </Card>
         </div>
         <div class="column-side">
-          <Card title="Needs attention">{data === undefined ? <Skeleton lines={3} /> : <Attention overview={data} />}</Card>
+          <Card title="Needs attention">{data === undefined ? <Skeleton lines={3} /> : <Attention overview={data} health={health} />}</Card>
           <Card title="Fees">
             {data === undefined ? (
               <Skeleton lines={2} />

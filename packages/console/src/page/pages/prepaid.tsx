@@ -79,10 +79,11 @@ export function Prepaid() {
                 { head: 'What', cell: ({ type }) => WORDS[type] },
                 { head: 'Amount', isNumber: true, cell: ({ amount }) => <Usd value={amount} /> },
                 {
-                  head: 'Balance',
+                  head: 'Change',
                   isNumber: true,
                   cell: ({ balance_change: change }) => (Number(change) === 0 ? <span class="muted">–</span> : signed(change)),
                 },
+                { head: 'Balance', isNumber: true, cell: ({ balance_after: after }) => <Usd value={after} /> },
                 {
                   head: 'For',
                   isMinor: true,

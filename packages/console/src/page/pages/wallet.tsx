@@ -1,120 +1,18 @@
-import { QrCode } from '@custody/site/qr'
 import { useState } from 'preact/hooks'
 import { assetNames } from '../api/assets.ts'
 import { mirror, ofSub, pageAt } from '../api/scope.ts'
-import { sign } from '../api/sign.ts'
 import type { Address, Overview, Series, TransactionPage, WalletBalance } from '../api/types.ts'
-import { useAction, useRead } from '../api/use.ts'
-import { toast } from '../parts/announce.tsx'
+import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { CoinsAside } from '../parts/coins-aside.tsx'
-import { Derivation } from '../parts/derivation.tsx'
-import { Button, Dialog, LinkButton, onSubmit, Text } from '../parts/form.tsx'
+import { Button, Dialog, LinkButton } from '../parts/form.tsx'
+import { NewAddress } from '../parts/new-address.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, Copy, Id, tickerOf, Time, usd } from '../parts/show.tsx'
+import { AddressFacts } from '../parts/receive.tsx'
+import { Amount, Id, tickerOf, Time, usd } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { TransactionTable } from '../parts/transaction-table.tsx'
-
-function NewAddress({ asset, onClose, onMade }: { asset: string; onClose(): void; onMade(address: Address): void }) {
-  const [label, setLabel] = useState('')
-  const { isBusy, problem, run } = useAction()
-  return (
-    <Dialog title={`New ${tickerOf(asset)} address`} onClose={onClose}>
-      <form
-        class="stack"
-        onSubmit={onSubmit(() =>
-          run(async () => {
-            onMade(await sign<Address>('POST', '/dac/v1/address', { asset, ...(label.trim() === '' ? {} : { label: label.trim() }) }))
-            toast('The address is there')
-          }),
-        )}
-      >
-        <Text
-          label="Label"
-          hint="For you: a customer’s number, an order. It never leaves the platform."
-          value={label}
-          onValue={setLabel}
-          maxLength={100}
-        />
-        <ProblemNote problem={problem} />
-        <Button kind="primary" type="submit" isBusy={isBusy}>
-          Make the address
-        </Button>
-      </form>
-    </Dialog>
-  )
-}
-
-function Receive({ address, onClose }: { address: Address; onClose(): void }) {
-  const [isUri, setUri] = useState(address.payment_uri !== null)
-  const text = isUri && address.payment_uri !== null ? address.payment_uri : address.address
-  const asset = assetNames.value.get(address.asset)
-  return (
-    <Dialog title={address.label ?? `Receive ${tickerOf(address.asset)}`} onClose={onClose}>
-      <div class="receive">
-        <div class="qr-box">
-          <QrCode text={text} label={isUri ? 'Payment URI' : 'Address'} />
-        </div>
-        {address.payment_uri === null ? null : (
-          <div class="switch" role="group" aria-label="What the code holds">
-            <button type="button" aria-pressed={isUri} onClick={() => setUri(true)}>
-              Payment URI
-            </button>
-            <button type="button" aria-pressed={!isUri} onClick={() => setUri(false)}>
-              Address only
-            </button>
-          </div>
-        )}
-      </div>
-      <dl class="lines">
-        <div>
-          <dt>Address</dt>
-          <dd>
-            <Id value={address.address} label="address" isWhole />
-          </dd>
-        </div>
-        {address.address_tag === null ? null : (
-          <div>
-            <dt>Tag</dt>
-            <dd>
-              <Id value={address.address_tag} label="tag" isWhole />
-            </dd>
-          </div>
-        )}
-        {address.payment_uri === null ? null : (
-          <div>
-            <dt>Payment URI</dt>
-            <dd>
-              <Copy text={address.payment_uri} label="payment URI" word="Copy" />
-            </dd>
-          </div>
-        )}
-        <div>
-          <dt>Path</dt>
-          <dd>
-            <code>{address.path.join(' / ')}</code>
-          </dd>
-        </div>
-        <div>
-          <dt>Made</dt>
-          <dd>
-            <Time at={address.created_at} isLong />
-          </dd>
-        </div>
-      </dl>
-      {address.address_tag === null ? null : (
-        <Note tone="warn">
-          <p>Without the tag, a payment cannot be told apart from others’.</p>
-        </Note>
-      )}
-      <p class="muted">
-        Send only {tickerOf(address.asset)} here, and only on {asset?.network ?? 'its own network'}.
-      </p>
-      <Derivation address={address} />
-    </Dialog>
-  )
-}
 
 export function WalletPage({ asset = '' }: { asset?: string }) {
   const wallet = useRead<WalletBalance[]>(
@@ -283,12 +181,18 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
           rows={latest.data?.data}
           empty={
             <Empty icon="transactions" title="Nothing yet">
-              Send something to one of the addresses above: it is shown here when the network has it.
+              {mine?.closed
+                ? 'What still comes to the addresses above is shown here.'
+                : 'Send something to one of the addresses above: it is shown here when the network has it.'}
             </Empty>
           }
         />
       </Card>
-      {shown === null ? null : <Receive address={shown} onClose={() => setShown(null)} />}
+      {shown === null ? null : (
+        <Dialog title={shown.label ?? `Receive ${tickerOf(asset)}`} onClose={() => setShown(null)}>
+          <AddressFacts address={shown} />
+        </Dialog>
+      )}
       {isMaking ? (
         <NewAddress
           asset={asset}

@@ -1,5 +1,10 @@
 import { QrCode } from '@custody/site/qr'
-import { Id } from './show.tsx'
+import { useState } from 'preact/hooks'
+import { assetNames } from '../api/assets.ts'
+import type { Address } from '../api/types.ts'
+import { Derivation } from './derivation.tsx'
+import { Note } from './page.tsx'
+import { Copy, Id, tickerOf, Time } from './show.tsx'
 
 /**
  * An address to be paid to, as text and for a camera.
@@ -14,5 +19,76 @@ export function PayTo({ address, shown = address, label }: { address: string; sh
       </div>
       <Id value={shown} label="address" isWhole />
     </div>
+  )
+}
+
+/** All that a payer or an auditor wants to know of an address. */
+export function AddressFacts({ address }: { address: Address }) {
+  const [isUri, setUri] = useState(address.payment_uri !== null)
+  const text = isUri && address.payment_uri !== null ? address.payment_uri : address.address
+  const asset = assetNames.value.get(address.asset)
+  return (
+    <>
+      <div class="receive">
+        <div class="qr-box">
+          <QrCode text={text} label={isUri ? 'Payment URI' : 'Address'} />
+        </div>
+        {address.payment_uri === null ? null : (
+          <div class="switch" role="group" aria-label="What the code holds">
+            <button type="button" aria-pressed={isUri} onClick={() => setUri(true)}>
+              Payment URI
+            </button>
+            <button type="button" aria-pressed={!isUri} onClick={() => setUri(false)}>
+              Address only
+            </button>
+          </div>
+        )}
+      </div>
+      <dl class="lines">
+        <div>
+          <dt>Address</dt>
+          <dd>
+            <Id value={address.address} label="address" isWhole />
+          </dd>
+        </div>
+        {address.address_tag === null ? null : (
+          <div>
+            <dt>Tag</dt>
+            <dd>
+              <Id value={address.address_tag} label="tag" isWhole />
+            </dd>
+          </div>
+        )}
+        {address.payment_uri === null ? null : (
+          <div>
+            <dt>Payment URI</dt>
+            <dd>
+              <Copy text={address.payment_uri} label="payment URI" word="Copy" />
+            </dd>
+          </div>
+        )}
+        <div>
+          <dt>Path</dt>
+          <dd>
+            <code>{address.path.join(' / ')}</code>
+          </dd>
+        </div>
+        <div>
+          <dt>Made</dt>
+          <dd>
+            <Time at={address.created_at} isLong />
+          </dd>
+        </div>
+      </dl>
+      {address.address_tag === null ? null : (
+        <Note tone="warn">
+          <p>Without the tag, a payment cannot be told apart from others’.</p>
+        </Note>
+      )}
+      <p class="muted">
+        Send only {tickerOf(address.asset)} here, and only on {asset?.network ?? 'its own network'}.
+      </p>
+      <Derivation address={address} />
+    </>
   )
 }

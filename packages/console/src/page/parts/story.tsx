@@ -233,8 +233,8 @@ export function Deliveries({ events, rows }: { events: Story['events']; rows: St
           { head: 'Event', cell: ({ type }) => <code>{type}</code> },
           {
             head: 'Webhooks',
-            cell: ({ type }) => {
-              const mine = rows.filter(({ event }) => event === type)
+            cell: ({ id }) => {
+              const mine = rows.filter(({ event }) => event === id)
               return mine.length === 0 ? (
                 <span class="muted">–</span>
               ) : (
