@@ -73,7 +73,8 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => { const { keygen } = await import('../keygen.ts'); return ({ values }) => keygen(values) },
   },
   {
-    usage: 'request <METHOD> <PATH> [BODY]', summary: 'sends a signed request to the running platform',
+    usage: 'request <METHOD> <PATH> [BODY]',
+    summary: 'Send a signed request to the running platform; exit 2 if its sequence_id was used before with another payload.',
     options: {
       'api-key KEY': 'or CUSTODY_API_KEY', 'key FILE': 'private key, or CUSTODY_KEY', 'url URL': 'of another platform than this home’s',
       'print-token': 'prints the request’s JWT and sends nothing',

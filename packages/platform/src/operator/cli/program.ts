@@ -1,10 +1,10 @@
-import { errorText, jsonText, manyLines, printJson, printLines } from '@custody/chains/terminal'
+import { errorText, jsonText, manyLines, printJson, printLines, printNotice } from '@custody/chains/terminal'
 import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
-import { fieldOf } from '../field.ts'
+import { findField } from '../field.ts'
 import { COMMANDS, type Definition } from './commands.ts'
-import type { Values } from './typed.ts'
+import type { Outcome, Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
   'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
@@ -66,11 +66,20 @@ async function run(definition: Definition, home: string, command: Command): Prom
     }
   }
   const start = await definition.run()
-  const { result, text, exitCode = 0 } = await start({ home, words: command.args, values })
-  const field = values['field']
-  if (typeof field === 'string' && exitCode === 0) printField(fieldOf(result, field))
-  else if (values['json']) printJson(result)
-  else printLines(text ?? jsonText(result, 2).split('\n'))
+  print(await start({ home, words: command.args, values }), values)
+}
+
+/** @throws OperatorError where `--field` names what the answer does not have; with the answer, which may be of a write */
+function print({ result, text, exitCode = 0, notices = [] }: Outcome, values: Values): void {
+  if (notices.length > 0) printNotice(notices)
+  const path = values['field']
+  const lines = text ?? jsonText(result, 2).split('\n')
+  if (typeof path === 'string' && exitCode === 0) {
+    const field = findField(result, path)
+    if (!field.found) throw new OperatorError(`--field: ${field.reason}`, ...[lines].flat())
+    printField(field.text)
+  } else if (values['json']) printJson(result)
+  else printLines(lines)
   process.exitCode = exitCode
 }
 
@@ -97,7 +106,7 @@ function programOf(home: string): Command {
     const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
     command.option('--json', 'prints one JSON object as the last line').option(
-      '--field <NAME>', 'prints one field of it alone; data.0.id is that of the first one'
+      '--field <NAME>', 'prints one field of the answer alone; data.0.id is that of the first one; exit 1 if the answer has none'
     )
     command.action(() => run(definition, home, command))
   }
