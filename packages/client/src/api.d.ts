@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 25de3f71f857c579cbeedea3061c77e6fc91e2ab29ff5295c8920877e565c021
+// document d4e7498102e65c6e8369694b11b81db716e5ee052d87ea3cb25680c0c21ccd6c
 // types ac742905a2b8d5540a5b34e9eb01c59753833694164cd82044847c4f549b61a3
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

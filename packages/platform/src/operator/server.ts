@@ -21,6 +21,7 @@ import { list as listReserves, publish as publishReserves, show as showReserves 
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
+import { triggerEvent } from './trigger.ts'
 import { stakeTank } from './tank-staking.ts'
 import { listWallets, setWallet } from './wallets.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
@@ -66,6 +67,7 @@ const COMMANDS: Record<string, Command> = {
   'wallet list': listWallets,
   'wallet set': setWallet,
   transaction: transactionState,
+  trigger: triggerEvent,
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,

@@ -248,6 +248,15 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await import('./listen.ts')).listenRun,
   },
   {
+    usage: 'trigger <EVENT>',
+    summary: 'Send an event that did not happen, marked as a test, to webhooks. Local chains only; exit 1 if a webhook does not take it.',
+    options: {
+      'webhook ID…': 'webhook to send to, whatever it listens to; repeat the option for several. Default: all that listen to the event',
+      'workspace W': 'workspace of the webhooks',
+    },
+    run: async () => (await import('./trigger.ts')).triggerRun,
+  },
+  {
     usage: 'console invite', summary: 'a link by which somebody joins the control panel, once; also where no owner can sign in',
     options: { ...WORKSPACE, '!role ROLE': 'owner, admin, operator or viewer', 'email E': 'who alone may take it' },
     run: async () => (await panel()).invite,
