@@ -32,7 +32,7 @@ const SAYS: Readonly<Record<EventType, (usual: Data) => Data>> = {
   'deposit.confirmed': () => ({ ...DEPOSIT, ...CONFIRMED }),
   'deposit.frozen': () => HELD,
   'deposit.released': () => ({ ...DEPOSIT, sub_status: 'SCREENING', confirmations: 3 }),
-  'deposit.suspended': () => ({ ...DEPOSIT, sub_status: 'CONFIRMING', confirmations: 3, failure_reason: 'there is no wallet of the asset' }),
+  'deposit.suspended': () => ({ ...DEPOSIT, confirmations: 3, failure_reason: 'there is no wallet of the asset' }),
   'deposit.reverted': () => ({
     ...DEPOSIT, status: 'failed', sub_status: 'REVERTED', confirmations: 0, failure_reason: 'a reorganisation removed its block',
   }),

@@ -3,7 +3,8 @@ import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
 import { findField } from '../field.ts'
-import { COMMANDS, type Definition } from './commands.ts'
+import { COMMANDS } from './commands.ts'
+import { argumentsOf, wordsOf, type Definition } from './definition.ts'
 import type { Outcome, Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
@@ -14,9 +15,6 @@ const GROUPS: Record<string, string> = {
   wallet: 'wallets', reserves: 'proof of reserves', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
   'secrets-key': 'the key under which secrets of others are sealed',
 }
-
-const wordsOf = ({ usage }: Definition): string[] => usage.split(' ').filter((word) => !/^[<[]/.test(word))
-const argumentsOf = ({ usage }: Definition): string => usage.split(' ').filter((word) => /^[<[]/.test(word)).join(' ')
 
 /** One line for a command and what it needs. */
 export function lineOf(definition: Definition): string {
@@ -103,10 +101,11 @@ function programOf(home: string): Command {
       groups.set(path, group)
       parent = group
     }
-    const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
+    const usage = [words.at(-1) ?? '', ...argumentsOf(definition)].join(' ')
+    const command = quiet(parent.command(usage).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
     command.option('--json', 'prints one JSON object as the last line').option(
-      '--field <NAME>', 'prints one field of the answer alone; data.0.id is that of the first one; exit 1 if the answer has none'
+      '--field <NAME>', 'prints one field of the answer, such as data.0.id, alone; exit 1 if the answer has no such field'
     )
     command.action(() => run(definition, home, command))
   }
