@@ -350,7 +350,8 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'doctor',
-    summary: 'Check each configured endpoint, the platform’s loops, the TLS certificates, and whether a signer node is banned.',
+    summary: 'Check endpoints, signer nodes, database, disk, certificates, prices and the platform’s loops, and say what to do; '
+      + 'exit 1 if something is wrong.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {
