@@ -25,10 +25,14 @@ const none = mkdtempSync(join(tmpdir(), 'custody-doctor-'))
 before(async () => {
   house = await House.start()
   folder = join(house.home, 'platform')
-  // A node knows which others it reaches once it has compared its record with theirs.
-  const apart = async () => (await Promise.all([1, 2, 3].map((node) => house.get(node, '/status'))))
-    .some(({ body }) => (body['peers'] as { reachable: boolean }[]).some(({ reachable }) => !reachable))
-  while (await apart()) await sleep(50)
+  // A node knows which others it reaches once it has compared its record with theirs. These homes were made some time ago: a request,
+  // whatever it holds, has each node ask its peers whether the time that passed since is right.
+  const isSettled = async (node: number): Promise<boolean> => {
+    await house.post(node, '/void', {})
+    const { body } = await house.get(node, '/status')
+    return body['clock_doubted'] === false && (body['peers'] as { reachable: boolean }[]).every(({ reachable }) => reachable)
+  }
+  while (!(await Promise.all([1, 2, 3].map(isSettled))).every(Boolean)) await sleep(50)
 })
 after(async () => {
   await house.stop()
@@ -127,6 +131,8 @@ test('prices: a coin whose newest price is older than five minutes is named with
   const source = (name: string, ageMs: number) => ({ name, quotes: async () => [{ coin: 'ETH', price: 1n, at: now - ageMs }] })
   const both = await diagnosePrices([source('a', 400_000), source('b', 1000)], ['ETH'], () => now)
   assert.deepEqual([both.stale, both.missing], [[], []])
+  const away = await diagnosePrices([{ name: 'a', quotes: async () => { throw new Error('cannot be reached') } }], ['ETH', 'BTC'], () => now)
+  assert.deepEqual(priceLines(away), ['prices  a cannot be reached', 'prices  no source answers, so ETH, BTC have no price: check the network and the sources named above'])
   const old = await diagnosePrices([source('a', 400_000), source('b', 500_000)], ['ETH'], () => now)
   assert.deepEqual(old.stale, [{ coin: 'ETH', at: now - 400_000 }])
   assert.match(priceLines(old)[0] ?? '', /^prices  the newest price of ETH is of 2031-01-01T23:53:20\.000Z, too old to charge by: /)

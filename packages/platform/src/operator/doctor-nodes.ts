@@ -73,14 +73,14 @@ function ofNode({ node, status, reason, offS }: Asked, mode: string, version: st
     found.push(problem('signers', `${name} was set up for ${String(status.mode)}, the platform runs on ${mode}`,
       'correct CUSTODY_NETWORK, or CUSTODY_SIGNERS'))
   }
-  if (offS === null || Math.abs(offS) > CLOCK_OFF_S) {
+  // Such a clock stands still, so how far it is off says nothing.
+  if (status.clock_doubted === true) {
+    found.push(warning('signers', `the clock of ${name} has leapt ahead, as it does after a long stop`,
+      'the node asks its peers at its next request; where they say another time, it signs nothing: synchronise the clocks (NTP)'))
+  } else if (offS === null || Math.abs(offS) > CLOCK_OFF_S) {
     const message = offS === null ? `${name} does not say its time`
       : `the clock of ${name} is ${Math.abs(offS)} s ${offS > 0 ? 'ahead of' : 'behind'} this machine's`
     found.push(problem('signers', message, 'synchronise the clocks of both hosts (NTP): requests live for 30 seconds'))
-  }
-  if (status.clock_doubted === true) {
-    found.push(problem('signers', `${name} doubts its clock, and signs nothing that depends on it`,
-      'synchronise its clock (NTP); packages/signer/README.md says when it goes on'))
   }
   if (status.version !== version) {
     const own = typeof status.version === 'string' ? `version ${status.version}` : 'an earlier version'

@@ -91,7 +91,7 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
   const response = await fetch(`${base}${path}`, {
     method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }),
   })
-    .catch(() => { throw new OperatorError(`nothing answers at ${base}`) })
+    .catch(() => { throw new OperatorError(`nothing answers at ${base}: check that the platform runs there`) })
   const text = await response.text()
   const head = `${response.status} ${response.statusText}`
   const replay = replayOf(response.headers)

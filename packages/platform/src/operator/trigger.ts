@@ -20,7 +20,7 @@ function readType(text: string | null): EventType {
   if (type) return type
   const likely = likelyName(text ?? '', EVENT_TYPES)
   throw new OperatorError(
-    `EVENT: "${text ?? ''}" is not an event type${likely === null ? '' : `; did you mean ${likely}?`}`, `Events: ${EVENT_TYPES.join(', ')}`)
+    `EVENT: "${text ?? ''}" is not an event type; ${likely === null ? '' : `did you mean ${likely}? `}Events: ${EVENT_TYPES.join(', ')}`)
 }
 
 /** @throws OperatorError where a webhook that was named does not exist, or where none is named and none listens */
@@ -38,14 +38,14 @@ async function receiversOf(services: Services, type: EventType, named: string[],
   const missing = named.find((id) => !rows.some((row) => row.id === id))
   if (missing !== undefined) {
     throw new OperatorError(
-      `--webhook: there is no webhook ${missing}${workspace === null ? '' : ` in the workspace ${workspace}`}`,
-      'GET /dac/v1/webhooks lists those of a sub-account')
+      `--webhook: there is no webhook ${missing}${workspace === null ? '' : ` in the workspace ${workspace}`}; `
+        + 'GET /dac/v1/webhooks lists those of a sub-account')
   }
   const receivers = named.length > 0 ? rows : rows.filter((row) => row.disabled_at === null && typesOf(row.events).includes(type))
   if (receivers.length > 0) return receivers
   throw new OperatorError(
-    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} listens to ${type}; nothing was sent`,
-    'create one with POST /dac/v1/webhooks, or name one with --webhook, whatever it listens to')
+    `no enabled webhook${workspace === null ? '' : ` of the workspace ${workspace}`} listens to ${type}; nothing was sent. `
+      + 'Create one with POST /dac/v1/webhooks, or name one with --webhook, whatever it listens to')
 }
 
 function bodyOf(services: Services, receiver: Receiver, type: EventType, id: string): string {
@@ -71,8 +71,8 @@ const classicOf = (services: Services, { sub_account_id, sub_account }: Receiver
 export const triggerEvent: Command = async (services, input) => {
   if (services.settings.network !== 'local') {
     throw new OperatorError(
-      'trigger: events that did not happen are sent with CUSTODY_NETWORK=local only, as a receiver could book them',
-      'POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network')
+      'trigger: events that did not happen are sent with CUSTODY_NETWORK=local only, as a receiver could book them; '
+        + 'POST /dac/v1/webhooks/{id}/test sends webhook.test to a webhook on every network')
   }
   const type = readType(given(input, 'event'))
   const workspace = given(input, 'workspace')

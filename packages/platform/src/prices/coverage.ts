@@ -49,8 +49,11 @@ export async function diagnosePrices(
 export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
-    ...missing.map((coin) => `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, `
-      + 'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE'),
+    // A name is wrong only where somebody answered.
+    ...(missing.length > 0 && failed.length === asked.length
+      ? [`prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`]
+      : missing.map((coin) => `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, `
+      + 'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE')),
     ...stale.map(({ coin, at }) => `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old to charge by: check `
       + 'this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES'),
   ]
