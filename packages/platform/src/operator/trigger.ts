@@ -28,13 +28,15 @@ async function receiversOf(services: Services, type: EventType, named: string[],
   const { database } = services
   const malformed = named.find((id) => !isUuid(id))
   if (malformed !== undefined) throw new OperatorError(`--webhook: "${malformed}" is not the id of a webhook, which is a UUID`)
+  const workspaces = await database.query<{ id: string }>('select id from workspaces where $1::text is null or name = $1', [workspace])
+  if (workspace !== null && workspaces.length === 0) throw new OperatorError(`--workspace: there is no workspace ${workspace}`)
   const rows = await database.query<Receiver>(
     `select h.id, h.workspace_id, h.sub_account_id, h.url, h.events, h.format, h.disabled_at, h.sealed_secret, h.sealed_previous_secret,
        h.previous_until, w.name workspace, s.name sub_account
      from webhooks h join workspaces w on w.id = h.workspace_id
        join sub_accounts s on s.workspace_id = h.workspace_id and s.id = h.sub_account_id
-     where h.invoice_origin is null and (cardinality($1::uuid[]) = 0 or h.id = any($1)) and ($2::text is null or w.name = $2)
-     order by h.created_at, h.id`, [named, workspace])
+     where h.workspace_id = any($2) and h.invoice_origin is null and (cardinality($1::uuid[]) = 0 or h.id = any($1))
+     order by h.created_at, h.id`, [named, workspaces.map(({ id }) => id)])
   const missing = named.find((id) => !rows.some((row) => row.id === id))
   if (missing !== undefined) {
     throw new OperatorError(
@@ -76,8 +78,6 @@ export const triggerEvent: Command = async (services, input) => {
   }
   const type = readType(given(input, 'event'))
   const workspace = given(input, 'workspace')
-  if (workspace !== null && await services.database.one('select 1 from workspaces where name = $1', [workspace]) === undefined)
-    throw new OperatorError(`--workspace: there is no workspace ${workspace}`)
   const named = (given(input, 'webhooks') ?? '').split('\n').map((id) => id.trim().toLowerCase()).filter((id) => id !== '')
   const receivers = await receiversOf(services, type, [...new Set(named)], workspace)
   const key = (await services.webhooks.key()).privateKey
