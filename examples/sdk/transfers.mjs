@@ -7,7 +7,7 @@ const custody = new CustodyClient({ baseUrl: CUSTODY_URL, apiKey: CUSTODY_API_KE
 
 const [asset = 'ETH', amount = '0.05', destination = '0x52908400098527886E0F7030069857D2E4169EE7'] = process.argv.slice(2)
 try {
-  // The same line run twice pays once: the service knows the sequence_id.
+  // The same line run twice pays once: the service knows the sequence_id. With another amount it throws IdempotencyMismatch.
   const { id } = await custody.createTransaction({ asset, amount, destination_address: destination, sequence_id: 'example-1' })
   const done = await custody.waitForTransaction(id)
   console.log(`${done.status} ${done.amount} ${done.asset}, fee ${done.fee} ${done.fee_asset}, ${done.hash}`)

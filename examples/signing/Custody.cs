@@ -43,4 +43,10 @@ static async Task<HttpResponseMessage> Request(string method, string path, strin
 
 using var answer = await Request(args[0], args[1], args.Length > 2 ? args[2] : "");
 Console.WriteLine(await answer.Content.ReadAsStringAsync());
+// The answer is that of an earlier request: stop, or a payment that was not made is taken for made.
+if (answer.Headers.TryGetValues("warning", out var warnings) && string.Join(",", warnings).Contains("299 custody "))
+{
+    Console.Error.WriteLine("sequence_id: was used before with another payload; nothing was created for this request");
+    return 2;
+}
 return answer.IsSuccessStatusCode ? 0 : 1;

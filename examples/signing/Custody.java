@@ -22,6 +22,17 @@ import java.util.UUID;
 public final class Custody {
   private static final Duration TIMEOUT = Duration.ofSeconds(30);
 
+  /** The sequence_id was used before with another payload: nothing was created for this request. */
+  static final class IdempotencyMismatch extends Exception {
+    /** Text of the earlier request's answer. */
+    final String answer;
+
+    IdempotencyMismatch(String answer) {
+      super("sequence_id: was used before with another payload; nothing was created for this request");
+      this.answer = answer;
+    }
+  }
+
   private static String base64url(byte[] bytes) {
     return Base64.getUrlEncoder().withoutPadding().encodeToString(bytes);
   }
@@ -56,12 +67,21 @@ public final class Custody {
         .header("x-api-key", apiKey);
     if (bytes.length == 0) call.method(method, HttpRequest.BodyPublishers.noBody());
     else call.header("Content-Type", "application/json").method(method, HttpRequest.BodyPublishers.ofByteArray(bytes));
-    return HttpClient.newBuilder().connectTimeout(TIMEOUT).build().send(call.build(), HttpResponse.BodyHandlers.ofString());
+    HttpResponse<String> answer = HttpClient.newBuilder().connectTimeout(TIMEOUT).build()
+        .send(call.build(), HttpResponse.BodyHandlers.ofString());
+    if (String.join(",", answer.headers().allValues("warning")).contains("299 custody ")) throw new IdempotencyMismatch(answer.body());
+    return answer;
   }
 
   public static void main(String[] arguments) throws Exception {
-    HttpResponse<String> answer = request(arguments[0], arguments[1], arguments.length > 2 ? arguments[2] : "");
-    System.out.println(answer.body());
-    System.exit(answer.statusCode() < 300 ? 0 : 1);
+    try {
+      HttpResponse<String> answer = request(arguments[0], arguments[1], arguments.length > 2 ? arguments[2] : "");
+      System.out.println(answer.body());
+      System.exit(answer.statusCode() < 300 ? 0 : 1);
+    } catch (IdempotencyMismatch mismatch) {
+      System.out.println(mismatch.answer);
+      System.err.println(mismatch.getMessage());
+      System.exit(2);
+    }
   }
 }

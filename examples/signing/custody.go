@@ -25,6 +25,9 @@ import (
 
 const timeout = 30 * time.Second
 
+// The text beside it is the answer to the earlier request.
+var errIdempotencyMismatch = errors.New("sequence_id: was used before with another payload; nothing was created for this request")
+
 func privateKey(file string) (*rsa.PrivateKey, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -95,6 +98,9 @@ func request(method, path, body string) (int, string, error) {
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(answer.Body)
+	if err == nil && strings.Contains(strings.Join(answer.Header.Values("Warning"), ","), "299 custody ") {
+		err = errIdempotencyMismatch
+	}
 	return answer.StatusCode, string(text), err
 }
 
@@ -104,6 +110,11 @@ func main() {
 		body = os.Args[3]
 	}
 	status, text, err := request(os.Args[1], os.Args[2], body)
+	if errors.Is(err, errIdempotencyMismatch) {
+		fmt.Println(text)
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

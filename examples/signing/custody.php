@@ -6,6 +6,16 @@ declare(strict_types=1);
 
 const TIMEOUT_S = 30;
 
+/** The sequence_id was used before with another payload: nothing was created for this request. */
+final class IdempotencyMismatch extends RuntimeException
+{
+    /** @param string $answer text of the earlier request's answer */
+    public function __construct(public readonly string $answer)
+    {
+        parent::__construct('sequence_id: was used before with another payload; nothing was created for this request');
+    }
+}
+
 function base64url(string $bytes): string
 {
     return rtrim(strtr(base64_encode($bytes), '+/', '-_'), '=');
@@ -37,9 +47,18 @@ function signed_request(string $method, string $path, string $body = ''): array
     if ($text === false) {
         throw new RuntimeException('no answer: it may have been done; ask again with the same sequence_id');
     }
+    if (preg_grep('/^warning:.*299 custody /i', $http_response_header) !== []) {
+        throw new IdempotencyMismatch($text);
+    }
     return [(int) explode(' ', $http_response_header[0])[1], $text];
 }
 
-[$status, $text] = signed_request(...array_slice($argv, 1));
+try {
+    [$status, $text] = signed_request(...array_slice($argv, 1));
+} catch (IdempotencyMismatch $mismatch) {
+    echo $mismatch->answer, "\n";
+    fwrite(STDERR, $mismatch->getMessage() . "\n");
+    exit(2);
+}
 echo $text, "\n";
 exit($status < 300 ? 0 : 1);

@@ -16,6 +16,17 @@ import jwt
 TIMEOUT_S = 30
 
 
+class IdempotencyMismatch(Exception):
+    """The sequence_id was used before with another payload: nothing was created for this request.
+
+    The text of the earlier request's answer is `answer`.
+    """
+
+    def __init__(self, answer: str) -> None:
+        super().__init__("sequence_id: was used before with another payload; nothing was created for this request")
+        self.answer = answer
+
+
 def request(method: str, path: str, body: str = "") -> tuple[int, str]:
     """Status and text of the answer. Read amounts with json.loads(text, parse_float=decimal.Decimal)."""
     data = body.encode()
@@ -41,12 +52,20 @@ def request(method: str, path: str, body: str = "") -> tuple[int, str]:
     call = urllib.request.Request(os.environ["CUSTODY_URL"] + path, data=data if body else None, headers=headers, method=method)
     try:
         with urllib.request.urlopen(call, timeout=TIMEOUT_S) as answer:
-            return answer.status, answer.read().decode()
+            text = answer.read().decode()
+            if "299 custody " in (answer.headers["warning"] or ""):
+                raise IdempotencyMismatch(text)
+            return answer.status, text
     except urllib.error.HTTPError as refusal:
         return refusal.code, refusal.read().decode()
 
 
 if __name__ == "__main__":
-    status, text = request(*sys.argv[1:])
+    try:
+        status, text = request(*sys.argv[1:])
+    except IdempotencyMismatch as mismatch:
+        print(mismatch.answer)
+        print(mismatch, file=sys.stderr)
+        sys.exit(2)
     print(text)
     sys.exit(0 if status < 300 else 1)

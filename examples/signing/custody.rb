@@ -10,9 +10,19 @@ require 'securerandom'
 
 TIMEOUT_S = 30
 
+# The sequence_id was used before with another payload: nothing was created for this request. `answer` is the earlier request's.
+class IdempotencyMismatch < StandardError
+  attr_reader :answer
+
+  def initialize(answer)
+    super('sequence_id: was used before with another payload; nothing was created for this request')
+    @answer = answer
+  end
+end
+
 def base64url(bytes) = Base64.urlsafe_encode64(bytes, padding: false)
 
-# Answers a Net::HTTPResponse. Read amounts with JSON.parse(text, decimal_class: BigDecimal).
+# Answers a Net::HTTPResponse, or raises IdempotencyMismatch. Read amounts with JSON.parse(text, decimal_class: BigDecimal).
 def signed_request(method, path, body = '')
   now = Time.now.to_i
   claims = {
@@ -31,13 +41,22 @@ def signed_request(method, path, body = '')
     call['Content-Type'] = 'application/json'
     call.body = body
   end
-  Net::HTTP.start(url.host, url.port, use_ssl: url.scheme == 'https', open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) do |http|
+  answer = Net::HTTP.start(url.host, url.port, use_ssl: url.scheme == 'https', open_timeout: TIMEOUT_S, read_timeout: TIMEOUT_S) do |http|
     http.request(call)
   end
+  raise IdempotencyMismatch, answer.body if answer['warning'].to_s.include?('299 custody ')
+
+  answer
 end
 
 if __FILE__ == $PROGRAM_NAME
-  answer = signed_request(*ARGV)
+  begin
+    answer = signed_request(*ARGV)
+  rescue IdempotencyMismatch => e
+    puts e.answer
+    warn e.message
+    exit 2
+  end
   puts answer.body
   exit answer.is_a?(Net::HTTPSuccess)
 end

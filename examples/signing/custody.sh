@@ -15,7 +15,14 @@ claims=$(printf '{"uri":"%s","nonce":"%s","iat":%s,"exp":%s,"sub":"%s","bodyHash
   "$path" "$(openssl rand -hex 16)" "$now" "$((now + 25))" "$CUSTODY_API_KEY" "$hash" | base64url)
 signature=$(printf '%s' "$header.$claims" | openssl dgst -sha256 -sign "$CUSTODY_KEY" -binary | base64url)
 
-set -- --silent --show-error --fail-with-body --max-time 30 --request "$method" \
+headers=$(mktemp)
+trap 'rm -f "$headers"' EXIT
+set -- --silent --show-error --fail-with-body --max-time 30 --request "$method" --dump-header "$headers" \
   --header "Authorization: Bearer $header.$claims.$signature" --header "x-api-key: $CUSTODY_API_KEY"
 if [ -n "$body" ]; then set -- "$@" --header 'Content-Type: application/json' --data-binary "$body"; fi
 curl "$@" "$CUSTODY_URL$path"
+# The answer is that of an earlier request: stop, or a payment that was not made is taken for made.
+if grep -qi '^warning:.*299 custody ' "$headers"; then
+  echo 'sequence_id: was used before with another payload; nothing was created for this request' >&2
+  exit 2
+fi

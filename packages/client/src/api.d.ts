@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 0d1160ce980021bda6c867fc69baa2f2f8640f0dfdf697f10b463ce1fcf1120d
+// document 559b542fdae8f7b58e89101aba9b1d50acd87aef9fc68981769efb9f0e9f7cc6
 // types d40535b0e45a291d4ff30ac3c256dbcd5799df91e5d50e0285453cd606480a5c
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -6,7 +6,9 @@ import { Invoices } from './invoices.ts'
 import { Reserves } from './reserves.ts'
 import { Service } from './service.ts'
 import { Trading } from './trading.ts'
-import { Transport, type RequestOptions, type StreamEvent, type StreamOptions, type TransportOptions } from './transport.ts'
+import {
+  Transport, type OnceOptions, type RequestOptions, type StreamEvent, type StreamOptions, type TransportOptions,
+} from './transport.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
@@ -108,8 +110,11 @@ export class CustodyClient {
   /**
    * Creates an outgoing transfer. Give a `sequence_id`: then an answer that was lost is asked for again, and
    * the transfer is made once. Without it nothing is repeated, and an error of status 0 or 5xx means *unknown*.
+   * @throws IdempotencyMismatch where the `sequence_id` is that of another transfer; so do all methods that take {@link OnceOptions}
    */
-  async createTransaction(transaction: NewTransaction, options: Pick<RequestOptions, 'onSigned'> = {}): Promise<Transaction> {
+  async createTransaction(
+    transaction: NewTransaction, options: OnceOptions & Pick<RequestOptions, 'onSigned'> = {}
+  ): Promise<Transaction> {
     const body = { source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...decimals(transaction, 'amount', 'fee_rate') }
     return this.request('POST', '/dac/v1/transaction', body, { repeatable: isGiven(transaction.sequence_id), ...options })
   }
@@ -209,20 +214,19 @@ export class CustodyClient {
   }
 
   /** Locks TRX for a resource. Give a `sequence_id`, as with transfers. */
-  stake(stake: NewStake): Promise<Stake> {
-    return this.#stake('stake', stake)
+  stake(stake: NewStake, options: OnceOptions = {}): Promise<Stake> {
+    return this.#stake('stake', stake, options)
   }
 
   /** Frees the resource at once; the TRX cools down for about 14 days. */
-  unstake(stake: NewStake): Promise<Stake> {
-    return this.#stake('unstake', stake)
+  unstake(stake: NewStake, options: OnceOptions = {}): Promise<Stake> {
+    return this.#stake('unstake', stake, options)
   }
 
   /** Brings TRX back whose cooldown is over. */
-  releaseUnstaked(address: string, sequenceId?: string): Promise<Stake> {
-    return this.request(
-      'POST', '/dav/v1/release-unstaked', { asset: 'TRX', address, sequence_id: sequenceId }, { repeatable: sequenceId !== undefined }
-    )
+  releaseUnstaked(address: string, sequenceId?: string, options: OnceOptions = {}): Promise<Stake> {
+    const body = { asset: 'TRX', address, sequence_id: sequenceId }
+    return this.request('POST', '/dav/v1/release-unstaked', body, { repeatable: sequenceId !== undefined, ...options })
   }
 
   staking(address: string): Promise<Staking> {
@@ -260,9 +264,9 @@ export class CustodyClient {
     return this.request('GET', `/dac/v1/auto-forwarding/${encodeURIComponent(id)}/history${query(page)}`)
   }
 
-  async #stake(action: 'stake' | 'unstake', stake: NewStake): Promise<Stake> {
+  async #stake(action: 'stake' | 'unstake', stake: NewStake, options: OnceOptions): Promise<Stake> {
     const body = { asset: 'TRX', ...decimals(stake, 'amount') }
-    return this.request('POST', `/dav/v1/${action}`, body, { repeatable: isGiven(stake.sequence_id) })
+    return this.request('POST', `/dav/v1/${action}`, body, { repeatable: isGiven(stake.sequence_id), ...options })
   }
 
   /**

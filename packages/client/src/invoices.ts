@@ -1,5 +1,6 @@
 import type { CustodyClient } from './client.ts'
 import { each } from './each.ts'
+import type { OnceOptions } from './transport.ts'
 import type { Checks } from './trust/checks.ts'
 import type {
   Invoice, InvoiceFilter, InvoiceSettings, NewInvoice, NewInvoiceSettings, NewTransaction, Page, Transaction,
@@ -38,9 +39,10 @@ export class Invoices {
   }
 
   /** Give a `sequence_id`: then an answer that was lost is asked for again, and the invoice is made once. */
-  async create(invoice: NewInvoice): Promise<Invoice> {
+  async create(invoice: NewInvoice, options: OnceOptions = {}): Promise<Invoice> {
     const body = decimals(invoice, 'fiat_amount', 'amount', 'tolerance')
-    return this.#checked(this.#client.request('POST', '/dac/v1/invoices', body, { repeatable: isGiven(invoice.sequence_id) }))
+    const call = { repeatable: isGiven(invoice.sequence_id), ...options }
+    return this.#checked(this.#client.request('POST', '/dac/v1/invoices', body, call))
   }
 
   read(id: string): Promise<Invoice> {
@@ -69,9 +71,9 @@ export class Invoices {
   }
 
   /** Your own transfer, linked with the invoice. Give a `sequence_id`, as of every transfer. */
-  async refund(id: string, transaction: NewTransaction): Promise<Transaction> {
+  async refund(id: string, transaction: NewTransaction, options: OnceOptions = {}): Promise<Transaction> {
     const body = { source_type: 'INTERNAL', destination_type: 'EXTERNAL', ...decimals(transaction, 'amount', 'fee_rate') }
-    return this.#client.request('POST', at(id, '/refund'), body, { repeatable: isGiven(transaction.sequence_id) })
+    return this.#client.request('POST', at(id, '/refund'), body, { repeatable: isGiven(transaction.sequence_id), ...options })
   }
 
   settings(): Promise<InvoiceSettings> {

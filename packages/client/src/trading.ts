@@ -1,5 +1,6 @@
 import type { CustodyClient } from './client.ts'
 import { each } from './each.ts'
+import type { OnceOptions } from './transport.ts'
 import type {
   Conversion, ConversionRequest, ExchangeAccount, ExchangeAccountChange, ExchangeAccountFilter, ExchangeAccountTest,
   ExchangeAccountWithBalances, ExchangeAddress, ExchangeInfo, ExchangeTransfer, ExchangeTransferFilter, Market, NewExchangeAccount,
@@ -61,9 +62,9 @@ export class Trading {
   }
 
   /** Give a `sequence_id`: then an answer that was lost is asked for again, and the order is made once. */
-  async order(order: NewOrder): Promise<Order> {
+  async order(order: NewOrder, options: OnceOptions = {}): Promise<Order> {
     const body = decimals(order, 'amount', 'quote_amount', 'price')
-    return this.#client.request('POST', '/dac/v1/orders', body, { repeatable: isGiven(order.sequence_id) })
+    return this.#client.request('POST', '/dac/v1/orders', body, { repeatable: isGiven(order.sequence_id), ...options })
   }
 
   readOrder(id: string): Promise<OrderWithFills> {
@@ -93,9 +94,10 @@ export class Trading {
   }
 
   /** Brings coins to a wallet of the sub-account. Give a `sequence_id`, as with orders. */
-  async withdraw(withdrawal: NewExchangeWithdrawal): Promise<ExchangeTransfer> {
+  async withdraw(withdrawal: NewExchangeWithdrawal, options: OnceOptions = {}): Promise<ExchangeTransfer> {
     const body = decimals(withdrawal, 'amount')
-    return this.#client.request('POST', '/dac/v1/exchange-withdrawals', body, { repeatable: isGiven(withdrawal.sequence_id) })
+    const call = { repeatable: isGiven(withdrawal.sequence_id), ...options }
+    return this.#client.request('POST', '/dac/v1/exchange-withdrawals', body, call)
   }
 
   transfer(id: string): Promise<ExchangeTransfer> {
@@ -117,10 +119,12 @@ export class Trading {
   }
 
   /** Does what was quoted, once; or, without a quote, the best of now. */
-  async convert(request: { quote: string } | (ConversionRequest & { sequence_id?: string })): Promise<Conversion> {
-    if ('quote' in request) return this.#client.request('POST', '/dac/v1/conversions', request, { repeatable: true })
+  async convert(
+    request: { quote: string } | (ConversionRequest & { sequence_id?: string }), options: OnceOptions = {}
+  ): Promise<Conversion> {
+    if ('quote' in request) return this.#client.request('POST', '/dac/v1/conversions', request, { repeatable: true, ...options })
     const body = decimals(request, 'amount')
-    return this.#client.request('POST', '/dac/v1/conversions', body, { repeatable: isGiven(request.sequence_id) })
+    return this.#client.request('POST', '/dac/v1/conversions', body, { repeatable: isGiven(request.sequence_id), ...options })
   }
 
   conversion(id: string): Promise<Conversion> {

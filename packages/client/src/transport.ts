@@ -3,10 +3,20 @@ import {
 } from '@custody/request-auth/web'
 import { CustodyError } from './errors.ts'
 import { framesOf } from './frames.ts'
+import { mismatchOf, noteReplay } from './replay.ts'
 import { backoff, rateLimitWait, type RetryOptions } from './retry.ts'
 import { plainJson, read, refusal, target } from './wire.ts'
 
-export interface TransportOptions {
+/** Of a call with a `sequence_id`. */
+export interface OnceOptions {
+  /**
+   * What happens where the `sequence_id` was used before with another payload, so that nothing is created: `throw` an
+   * {@link IdempotencyMismatch} (default), or `return` what the earlier request was answered.
+   */
+  idempotencyMismatch?: 'throw' | 'return'
+}
+
+export interface TransportOptions extends OnceOptions {
   /** E.g. `https://custody.example.com`. */
   baseUrl: string
   /** UUID of the API user. */
@@ -26,7 +36,7 @@ export interface TransportOptions {
   random?: () => number
 }
 
-export interface RequestOptions {
+export interface RequestOptions extends OnceOptions {
   /** Repeating it cannot do it twice. Default: GET only. */
   repeatable?: boolean
   /** Sent without a signature. */
@@ -68,6 +78,7 @@ export class Transport {
   readonly #timeout_ms: number
   readonly #retry: RetryOptions
   readonly #waitOnRateLimit: boolean
+  readonly #mismatch: 'throw' | 'return'
   readonly #random: () => number
   /** Told the id of what each signed write makes. */
   readonly #signed: (id: string) => void
@@ -87,6 +98,7 @@ export class Transport {
     this.#timeout_ms = options.timeout_ms ?? 30_000
     this.#retry = { attemptsMax: 5, backoff_ms: 1000, backoffMax_ms: 60_000, ...options.retry }
     this.#waitOnRateLimit = options.waitOnRateLimit ?? true
+    this.#mismatch = options.idempotencyMismatch ?? 'throw'
     this.now = options.now ?? Date.now
     this.sleep = options.sleep ?? ((ms) => new Promise((resolve) => { setTimeout(resolve, ms) }))
     this.#random = options.random ?? Math.random
@@ -104,7 +116,11 @@ export class Transport {
       let wait: number | null = null
       try {
         const response = await this.#answer(verb, uri, text, options)
-        if (response.ok) return options.as === 'text' ? await response.text() as T : await read<T>(response)
+        if (response.ok) {
+          const mismatch = (options.idempotencyMismatch ?? this.#mismatch) === 'throw' ? await mismatchOf(response) : null
+          if (mismatch) throw mismatch
+          return options.as === 'text' ? await response.text() as T : noteReplay(await read<T>(response), response.headers)
+        }
         failure = await refusal(response)
         if (response.status === 429 && this.#waitOnRateLimit && waits < RATE_LIMIT_WAITS_MAX) {
           // Refused before anything was done: repeating is safe whatever the method.

@@ -22,6 +22,8 @@ export interface WebhookEvent<Data = Record<string, unknown>> {
   object: string
   /** Of the object: 1, 2, 3 … A lower one than was seen already is older news. */
   version: number
+  /** The event did not happen: `npx custody trigger` sent it, on the local network alone. */
+  test?: true
 }
 
 /** A delivery that is not to be believed. `code` says why. */

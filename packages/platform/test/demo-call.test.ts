@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { replayed } from '../src/http/replay.ts'
 import { callApi, type Means } from '../src/operator/demo-call.ts'
 import { PRIVATE_KEY } from './harness.ts'
 
@@ -60,4 +61,12 @@ test('a chain that stays away: given up within three minutes', async () => {
     await assert.rejects(send(api), /503 BTC cannot be reached/)
     assert.ok(api.at <= 180_000, wait)
   }
+})
+
+test('an answer to an earlier request with another payload is an error: the demo does not wait for a transfer that is not its own', async () => {
+  const { headers } = replayed('', false)
+  const api = new Api(() => new Response('{"id":"earlier"}', { headers: headers ?? {} }))
+  await assert.rejects(send(api), /POST \/dac\/v1\/transaction: warning: sequence_id: was used before with another payload/)
+  const again = new Api(() => new Response('{"id":"earlier"}', { headers: replayed('', true).headers ?? {} }))
+  assert.deepEqual(await send(again), { id: 'earlier' })
 })

@@ -50,8 +50,8 @@ test('coins in use are those of the configured networks, without retired ones', 
 
 test('a coin that no source has is named with the settings that help; KLAY has its price under CoinGecko’s id', async () => {
   const coins = coinsInUse(mainnet, (code) => code === 'KLAY' || code === 'BTC')
-  const found = await diagnosePrices(sourcesOf({}), coins)
-  assert.deepEqual(found, { failed: [], missing: ['BTC'], asked: ['coingecko'] })
+  const found = await diagnosePrices(sourcesOf({}), coins, () => 1_700_000_060_000)
+  assert.deepEqual(found, { failed: [], missing: ['BTC'], stale: [], asked: ['coingecko'] })
   assert.match(priceLines(found).join('\n'), /^prices  no source \(coingecko\) has a price of BTC: .*CUSTODY_COINGECKO_IDS.*CUSTODY_FEES_WITHOUT_PRICE$/)
   const renamed = await diagnosePrices(sourcesOf({ CUSTODY_COINGECKO_IDS: 'KLAY=klay-token' }), coins)
   assert.deepEqual(renamed.missing.toSorted(), ['BTC', 'KLAY'])

@@ -10,6 +10,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { AuthError, verifyRequest } from '../src/index.ts'
 
+/** As http/replay.ts of the platform says it. */
+const WARNING = '299 custody "sequence_id was used before with another payload; the first answer is given and nothing new was done"'
 const EXAMPLES = join(import.meta.dirname, '../../../examples/signing')
 const folder = mkdtempSync(join(tmpdir(), 'custody-snippets-'))
 const apiKey = randomUUID()
@@ -35,7 +37,8 @@ before(async () => {
           const isNew = !nonces.has(nonce)
           nonces.add(nonce)
           const isTyped = body === '' || request.headers['content-type'] === 'application/json'
-          response.writeHead(isNew && isTyped ? 200 : 400).end(JSON.stringify({ method: request.method, uri: request.url, body }))
+          const replay = body.includes('"sequence_id":"used"') ? { 'idempotent-replayed': 'true', warning: WARNING } : {}
+          response.writeHead(isNew && isTyped ? 200 : 400, replay).end(JSON.stringify({ method: request.method, uri: request.url, body }))
         },
         (error: unknown) => response.writeHead(error instanceof AuthError ? 401 : 500).end(`{"message":${JSON.stringify(String(error))}}`)
       )
@@ -84,7 +87,7 @@ test('each example has a runner here, or is known to have none', () => {
 })
 
 for (const file of Object.keys(RUNNERS)) {
-  test(`${file}: a GET with a query, a POST whose bytes are hashed as they are sent, and another's key is refused`, { timeout: 120_000 }, async (t) => {
+  test(`${file}: a GET with a query, a POST whose bytes are hashed as they are sent, another's key is refused, and a used sequence_id stops it`, { timeout: 120_000 }, async (t) => {
     const runner = runnerOf(file)
     if (!runner) {
       t.skip('its language is not installed')
@@ -103,5 +106,12 @@ for (const file of Object.keys(RUNNERS)) {
     const refused = await run([...command, 'GET', '/dac/v1/wallets?asset=ETH'], foreign)
     assert.ok((refused.status ?? 0) > 0, refused.output)
     assert.match(refused.output, /does not match the public key/)
+    const reused = '{"asset":"ETH","sequence_id":"used"}'
+    const mismatch = await run([...command, 'POST', '/dac/v1/transaction', reused], keyFile)
+    // `go run` ends with 1 whatever the program ended with, and prints that.
+    assert.equal(mismatch.status, file === 'custody.go' ? 1 : 2, mismatch.output)
+    if (file === 'custody.go') assert.match(mismatch.output, /exit status 2/)
+    assert.match(mismatch.output, /sequence_id: was used before with another payload; nothing was created for this request/)
+    assert.ok(mismatch.output.includes(JSON.stringify(reused)), 'the earlier answer is printed')
   })
 }

@@ -4,7 +4,8 @@ import { applyFunctions } from './functions.ts'
 import type { Database, Queryable } from './pool.ts'
 
 const LOCK = 7_205_160_001
-const FOLDER = new URL('./migrations/', import.meta.url)
+/** Folder of the numbered files. */
+export const MIGRATIONS = new URL('./migrations/', import.meta.url)
 /** The last steps of before the squash, for homes that were last started without them. */
 const EARLIER = new URL('./earlier/', import.meta.url)
 
@@ -51,7 +52,7 @@ export async function migrate(database: Database): Promise<string[]> {
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
     await recogniseSquashed(tx, known)
-    const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort()
+    const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).sort()
     const beyond = [...known].filter((name) => !files.includes(name)).sort().join(', ')
     // Its rows may be of forms that are not known here.
     if (beyond !== '') {
@@ -60,7 +61,7 @@ export async function migrate(database: Database): Promise<string[]> {
     const applied: string[] = []
     for (const name of files) {
       if (known.has(name)) continue
-      await tx.query(readFileSync(new URL(name, FOLDER), 'utf8'))
+      await tx.query(readFileSync(new URL(name, MIGRATIONS), 'utf8'))
       await tx.query('insert into migrations (name) values ($1)', [name])
       applied.push(name)
     }

@@ -4,19 +4,25 @@ import type { Components } from '../http/openapi/components.ts'
 import { exampleOf } from '../http/openapi/examples.ts'
 import { eventShape, EVENTS } from './registry.ts'
 
-const header = (name: string, description: string) => ({ name, in: 'header', required: true, schema: { type: 'string' }, description })
+const header = (name: string, description: string, required = true) => (
+  { name, in: 'header', required, schema: { type: 'string' }, description })
 
 const HEADERS = [
   header('webhook-id', 'The event; the same on every try'),
   header('webhook-timestamp', 'Of the try, in Unix seconds'),
   header('webhook-signature', '`v1,` and the base64 HMAC-SHA256 of `id.timestamp.body`; during a rotation two, separated by a space'),
   header('x-signature', 'Base64 RSA-SHA512 (PKCS #1 v1.5) over the body, under /.well-known/custody-webhook-key.pem'),
+  header('custody-test', '`true`: the event did not happen; see `test`', false),
 ]
+
+const test = z.literal(true).optional().meta({
+  description: 'The event did not happen: `npx custody trigger` sent it, on the local network alone. Absent from every other event',
+})
 
 /** `webhooks` of the OpenAPI document (3.1): each event, as it is sent. */
 export const openApiWebhooks = (components: Components): Record<string, object> => Object.fromEntries(EVENT_TYPES.map((type) => {
   const { says, object, data } = EVENTS[type]
-  const schema = components.shown(eventShape(data, z.literal(type)))
+  const schema = components.shown(eventShape(data, z.literal(type)).extend({ test }))
   return [type, {
     post: {
       operationId: type, tags: ['Webhooks'], summary: says, description: `Its versions count the ${object}.`, parameters: HEADERS,

@@ -1,5 +1,6 @@
 import { parseJson, requestHeaders, signRequest, JsonNumber } from '@custody/request-auth'
 import type { ErrorCode } from '../errors.ts'
+import { replayNotice, replayOf } from './replay-notice.ts'
 
 export interface User { apiKey: string; privateKey: string; name: string }
 
@@ -36,7 +37,7 @@ function waitOf(response: Response): number {
 
 /**
  * One request to the API, signed where a user asks; asked again for some minutes while a chain is not reached.
- * @throws Error with status and message of any other refusal
+ * @throws Error with status and message of any other refusal, and where the `sequence_id` is that of another request
  */
 export async function callApi<T>(
   { fetch, clock, sleep, say }: Means, base: string, user: User | null, method: string, path: string, body?: unknown
@@ -49,6 +50,8 @@ export async function callApi<T>(
     ) : {}
     const response = await fetch(`${base}${path}`, { method, headers, ...(text === '' ? {} : { body: text }) })
     const answer = plain(parseJson(await response.text())) as T & { message?: string; code?: string }
+    const replay = replayOf(response.headers)
+    if (replay.mismatch) throw new Error(`${method} ${path}: ${String(replayNotice(replay))}`)
     if (response.ok) return answer
     const wait = waitOf(response)
     if (response.status !== 503 || answer.code !== PASSES || clock() + wait > until) {

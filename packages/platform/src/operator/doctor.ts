@@ -10,9 +10,15 @@ import { coinsInUse, diagnosePrices, priceLines } from '../prices/coverage.ts'
 import { priceSources, pricesInstallation } from '../prices/settings.ts'
 import { readSettings, type Settings } from '../settings/settings.ts'
 import { failingLine, type FailingLoop } from '../engine/loop-health.ts'
+import packageFile from '../../package.json' with { type: 'json' }
 import { callPlatform, PlatformAway } from './connect.ts'
 import { banLine, diagnoseBans } from './doctor-bans.ts'
 import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts'
+import { askDatabase, databaseFindings, type DatabaseFacts } from './doctor-database.ts'
+import { diagnoseDisk } from './doctor-disk.ts'
+import { findingLine, ok, type Finding } from './doctor-findings.ts'
+import { diagnoseNodes } from './doctor-nodes.ts'
+import { diagnosePublic } from './doctor-public.ts'
 
 export interface Diagnosis {
   network: string
@@ -64,9 +70,39 @@ async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
   }
 }
 
+/** What a running platform says of its database and prices; null where none runs on this home. */
+async function askPlatform(home: string): Promise<{ database: DatabaseFacts | { error: unknown }; unpriced: string[] } | null> {
+  try {
+    return await callPlatform(home, 'doctor', {}) as unknown as { database: DatabaseFacts; unpriced: string[] }
+  } catch (error) {
+    return error instanceof PlatformAway ? null : { database: { error }, unpriced: [] }
+  }
+}
+
+/** Of signer nodes, database, disk and public certificate. */
+async function diagnoseHosts(settings: Settings, folder: string): Promise<{ findings: Finding[]; unpriced: string[] }> {
+  const platform = await askPlatform(settings.home)
+  const isRunning = platform !== null
+  // The local nodes and the embedded database run with the platform.
+  const nodes = settings.network === 'local' && !isRunning ? []
+    : await diagnoseNodes(folder, { mode: settings.network, version: packageFile.version, clock: Date.now })
+  const database = isRunning ? databaseFindings(platform.database, true)
+    : settings.databaseUrl === null ? [ok('database', 'the embedded one runs with the platform: start it, and run this again')]
+      : databaseFindings(await askDatabase(settings.databaseUrl, settings.databasePooled).catch((error: unknown) => ({ error })), false)
+  return {
+    findings: [
+      ...nodes, ...database, ...diagnoseDisk('the data folder', settings.home),
+      ...(settings.walArchive === null ? [] : diagnoseDisk('the archived log', settings.walArchive)),
+      ...await diagnosePublic(settings.publicUrl),
+    ],
+    unpriced: platform?.unpriced ?? [],
+  }
+}
+
 /**
- * Checks each configured endpoint, the loops of the running platform, the TLS certificates of platform and signer nodes, whether a
- * node is banned, and whether each coin in use has a price. Works with and without a running platform.
+ * Checks each configured endpoint, the loops of the running platform, the signer nodes, the database, the free room of the disk, the
+ * TLS certificates of platform, signer nodes and public name, whether a node is banned, and whether each coin in use has a price.
+ * Works with and without a running platform.
  */
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string[]; exitCode: number }> {
   const settings = readSettings()
@@ -78,7 +114,7 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
   const sources = priceSources(pricesInstallation(settings.prices, devnetUrl, registry), systemEnvironment(), fetch)
   const diagnosing = Promise.all([
     diagnoseCertificates(folder), diagnoseBans(folder), diagnoseLoops(settings.home),
-    diagnosePrices(sources, coinsInUse(registry, (code) => endpoints[code] !== undefined)),
+    diagnosePrices(sources, coinsInUse(registry, (code) => endpoints[code] !== undefined)), diagnoseHosts(settings, folder),
   ])
   const each = registry.networks.flatMap(({ code, status }) => {
     const { endpoints: own = [] } = endpoints[code] ?? {}
@@ -120,18 +156,23 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured' && state !== 'retired')
-  const [certificates, bans, loops, prices] = await diagnosing
+  const [certificates, bans, loops, prices, { findings, unpriced }] = await diagnosing
   const isExpired = certificates.some(({ state }) => state === 'expired')
-  const ok = configured.length > 0 && configured.every(({ state }) => state === 'ok')
+  const isWell = configured.length > 0 && configured.every(({ state }) => state === 'ok')
     && !isExpired && bans.length === 0 && loops.length === 0 && prices.missing.length === 0
+    && prices.stale.length === 0 && unpriced.length === 0 && findings.every(({ level }) => level !== 'error')
   const text = [
     `${settings.network}: ${count(configured)} of ${count(found.filter(({ state }) => state !== 'retired'))} networks configured`,
     ...found.flatMap((each) => [diagnosisLine(each), ...each.limits.map((limit) => `        ${each.network}: ${limit}`)]),
+    ...findings.map(findingLine),
     ...certificates.flatMap(certificateLines),
     ...bans.map(banLine),
     ...loops.map((each) => failingLine(each, Date.now())),
     ...priceLines(prices),
+    ...(unpriced.length === 0 ? [] : [
+      `prices  the running platform has no current price of ${unpriced.join(', ')}: its log says which source fails and why`,
+    ]),
     ...(configured.length === 0 ? ['no endpoint is configured: see docs/mainnet.md'] : []),
   ]
-  return { result: { ok, networks: found, certificates, bans, loops, prices }, text, exitCode: ok ? 0 : 1 }
+  return { result: { ok: isWell, networks: found, findings, certificates, bans, loops, prices, unpriced }, text, exitCode: isWell ? 0 : 1 }
 }

@@ -3,7 +3,8 @@ import type { KeyObject } from 'node:crypto'
 import { join } from 'node:path'
 import { AuthError, parsePrivateKey, requestHeaders, signRequest } from '@custody/request-auth'
 import { OperatorError } from './command.ts'
-import { fieldOf } from './field.ts'
+import { findField } from './field.ts'
+import { replayNotice, replayOf } from './replay-notice.ts'
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE']
 
@@ -24,16 +25,21 @@ function readPrivateKey(file: string): KeyObject {
   }
 }
 
-interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number }
+interface Outcome { result: Record<string, unknown>; text: string | string[]; exitCode: number; notices?: string[] }
 type Values = Record<string, string | boolean | undefined>
 
 const USAGE = 'usage: custody request METHOD PATH [BODY] --api-key KEY --key FILE'
 const UNTIL_DEFAULT_S = 120
 const UNTIL_PAUSE_MS = 1000
+/** Answers after which the same GET may succeed a moment later. */
+const PASSING = new Set([429, 502, 503, 504])
 
 interface Call { base: string; apiKey: string; privateKey: KeyObject; method: string; path: string; body: string | undefined }
 
-/** Sends one signed request to the running platform and answers its body; with `--until`, again until it says what is waited for. */
+/**
+ * Sends one signed request to the running platform and answers its body; with `--until`, again until it says what is waited for.
+ * Exit code 2: the `sequence_id` was used before with another payload, and nothing was done for this request.
+ */
 export async function sendRequest(home: string, words: string[], values: Values): Promise<Outcome> {
   const [method = '', path = '', body] = words
   if (!METHODS.includes(method.toUpperCase()) || !path.startsWith('/')) throw new OperatorError(USAGE)
@@ -57,11 +63,16 @@ export async function sendRequest(home: string, words: string[], values: Values)
   const deadline = Date.now() + seconds * 1000
   for (;;) {
     const outcome = await send(call)
-    if (outcome.exitCode !== 0 || fieldOf(outcome.result, until.field) === until.value) return outcome
-    if (Date.now() > deadline) {
+    const status = Number(outcome.result['status'])
+    const field = outcome.exitCode === 0 ? findField(outcome.result, until.field) : null
+    if (field?.found && field.text === until.value) return outcome
+    const isRefused = outcome.exitCode !== 0 && !PASSING.has(status)
+    if (isRefused || Date.now() > deadline) {
+      const reason = field === null ? `the answer is ${status}`
+        : field.found ? `${until.field} is ${field.text === '' ? 'empty' : field.text}, not ${until.value}` : field.reason
       throw new OperatorError(
-        `--until: ${until.field} is ${fieldOf(outcome.result, until.field)}, not ${until.value}, after ${seconds} s`,
-        ...([outcome.text ?? []].flat())
+        `--until: ${reason}, ${isRefused ? `so ${until.field}=${until.value} is not waited for` : `after ${seconds} s`}`,
+        ...([outcome.text].flat())
       )
     }
     await new Promise((resolve) => setTimeout(resolve, UNTIL_PAUSE_MS))
@@ -80,16 +91,20 @@ async function send({ base, apiKey, privateKey, method, path, body }: Call): Pro
   const response = await fetch(`${base}${path}`, {
     method: signed.method, headers: requestHeaders(signed, apiKey), ...(body === undefined ? {} : { body }),
   })
-    .catch(() => { throw new OperatorError(`nothing answers at ${base}`) })
+    .catch(() => { throw new OperatorError(`nothing answers at ${base}: check that the platform runs there`) })
   const text = await response.text()
   const head = `${response.status} ${response.statusText}`
-  const exitCode = response.ok ? 0 : 1
+  const replay = replayOf(response.headers)
+  const notice = replayNotice(replay)
+  const exitCode = replay.mismatch ? 2 : response.ok ? 0 : 1
+  const more = { exitCode, ...(notice === null ? {} : { notices: [notice] }) }
+  const said = replay.replayed ? { replayed: true, ...(replay.mismatch ? { mismatch: true } : {}) } : {}
   try {
     // Re-indented only where no digits can be lost by it.
     const parsed: unknown = JSON.parse(text)
     const shown = JSON.stringify(parsed) === text ? JSON.stringify(parsed, null, 2).split('\n') : [text]
-    return { result: { status: response.status, body: parsed }, text: [head, ...shown], exitCode }
+    return { result: { status: response.status, ...said, body: parsed }, text: [head, ...shown], ...more }
   } catch {
-    return { result: { status: response.status, body: text }, text: [head, ...text.split('\n')], exitCode }
+    return { result: { status: response.status, ...said, body: text }, text: [head, ...text.split('\n')], ...more }
   }
 }

@@ -14,6 +14,7 @@ import { releaseDeposit } from './aml-release.ts'
 import { createApiUser, listApiUsers, revokeApiUser } from './api-users.ts'
 import { OperatorError, type Command } from './command.ts'
 import { exportAuditLog, inviteToConsole, listConsolePeople, resetPerson } from './console.ts'
+import { doctorFacts } from './doctor-database.ts'
 import { eventsAfter } from './events.ts'
 import { reconcileOutcome, startReconcile } from './reconcile.ts'
 import { endRescan, rescanProgress, startRescan } from './rescan.ts'
@@ -21,6 +22,7 @@ import { list as listReserves, publish as publishReserves, show as showReserves 
 import { setSweep, showSweep } from './sweeps.ts'
 import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
+import { triggerEvent } from './trigger.ts'
 import { stakeTank } from './tank-staking.ts'
 import { listWallets, setWallet } from './wallets.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
@@ -66,9 +68,11 @@ const COMMANDS: Record<string, Command> = {
   'wallet list': listWallets,
   'wallet set': setWallet,
   transaction: transactionState,
+  trigger: triggerEvent,
   'reconcile start': startReconcile,
   'reconcile outcome': reconcileOutcome,
   events: eventsAfter,
+  doctor: doctorFacts,
   'failing loops': async (services) => ({ failing: (await readPresence(services)).failing }),
   audit: async (services) => ({ ...await recordedAudit(services) }),
   devnet: async (services, input) => {
@@ -92,7 +96,7 @@ const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
   'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
-  'transaction', 'events', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
+  'transaction', 'events', 'doctor', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
   'rescan progress', 'rescan stop',
 ])
 

@@ -1,6 +1,7 @@
 import type { Asset, Registry } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Services } from '../engine/services.ts'
+import { STALE_MS } from './agree.ts'
 import { coinOf } from './coins.ts'
 import type { PriceSource } from './source.ts'
 
@@ -20,29 +21,40 @@ export interface PriceDiagnosis {
   failed: { source: string; reason: string }[]
   /** Coins of which no source has a price. */
   missing: string[]
+  /** Coins whose newest price is too old to charge by, and when it was true. */
+  stale: { coin: string; at: number }[]
   /** Names of all sources. */
   asked: string[]
 }
 
-/** Asks each source once for each coin. */
-export async function diagnosePrices(sources: readonly PriceSource[], coins: readonly string[]): Promise<PriceDiagnosis> {
+/** Asks each source once for each coin. @param clock milliseconds since the Unix Epoch */
+export async function diagnosePrices(
+  sources: readonly PriceSource[], coins: readonly string[], clock: () => number = Date.now,
+): Promise<PriceDiagnosis> {
   const failed: PriceDiagnosis['failed'] = []
-  const priced = new Set<string>()
+  const newest = new Map<string, number>()
   if (coins.length > 0) await Promise.all(sources.map(async (source) => {
     try {
-      for (const { coin } of await source.quotes(coins)) priced.add(coin)
+      for (const { coin, at } of await source.quotes(coins)) newest.set(coin, Math.max(at, newest.get(coin) ?? -Infinity))
     } catch (error) {
       failed.push({ source: source.name, reason: reasonOf(error) })
     }
   }))
-  return { failed, missing: coins.filter((coin) => !priced.has(coin)), asked: sources.map(({ name }) => name) }
+  const nowMs = clock()
+  const stale = [...newest].filter(([, at]) => nowMs - at > STALE_MS).map(([coin, at]) => ({ coin, at }))
+  return { failed, missing: coins.filter((coin) => !newest.has(coin)), stale, asked: sources.map(({ name }) => name) }
 }
 
 /** One line for each source that failed and each coin without a price. */
-export function priceLines({ failed, missing, asked }: PriceDiagnosis): string[] {
+export function priceLines({ failed, missing, stale, asked }: PriceDiagnosis): string[] {
   return [
     ...failed.map(({ source, reason }) => `prices  ${source} ${reason}`),
-    ...missing.map((coin) => `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, `
-      + 'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE'),
+    // A name is wrong only where somebody answered.
+    ...(missing.length > 0 && failed.length === asked.length
+      ? [`prices  no source answers, so ${missing.join(', ')} have no price: check the network and the sources named above`]
+      : missing.map((coin) => `prices  no source (${asked.join(', ')}) has a price of ${coin}: correct its name by CUSTODY_COINGECKO_IDS, `
+      + 'add an exchange to CUSTODY_PRICE_EXCHANGES, or set a fixed fee by CUSTODY_FEES_WITHOUT_PRICE')),
+    ...stale.map(({ coin, at }) => `prices  the newest price of ${coin} is of ${new Date(at).toISOString()}, too old to charge by: check `
+      + 'this machine’s clock and the sources, or add an exchange to CUSTODY_PRICE_EXCHANGES'),
   ]
 }

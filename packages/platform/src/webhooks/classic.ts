@@ -9,6 +9,9 @@ import { exact } from '../decimals.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
+/** What the classic shape has beyond the public shape of a transaction. */
+type Beyond = Pick<Row, 'kind' | 'network' | 'fee_asset' | 'sub_account_id' | 'sub_account' | 'fuel' | 'request'>
+type Shown = ReturnType<typeof presentTransaction>
 type Row = TransactionRow & { sub_account: string | null; sub_account_number: number | null; fuel: string | null }
 
 /**
@@ -41,8 +44,11 @@ const utc = (iso: string): string => new Date(iso).toISOString().slice(0, 19).re
 
 /** @param told what the event says of it; where that is a part, the rest is as it is now */
 function classicOf(services: Services, row: Row, told: Record<string, unknown>): Record<string, unknown> {
-  const { registry } = services
-  const shown = { ...presentTransaction(row, registry), ...told } as ReturnType<typeof presentTransaction>
+  return classicShape(services, row, { ...presentTransaction(row, services.registry), ...told } as Shown)
+}
+
+/** The classic shape of a transaction. @param shown its public shape */
+export function classicShape({ registry }: Pick<Services, 'registry'>, row: Beyond, shown: Shown): Record<string, unknown> {
   const network = registry.network(row.network)
   const native = registry.asset(row.fee_asset)
   const isDeposit = row.kind === 'DEPOSIT'

@@ -9,7 +9,7 @@ import { claim, MAY_BE_DUE, readQueues, type Claimed } from './queues.ts'
 import { delayBefore, FAILURES_MAX, pauseAfter } from './schedule.ts'
 import type { Answer } from './send.ts'
 import { headersFor } from './sign.ts'
-import { openSecret } from './webhook.ts'
+import { secretsAt } from './webhook.ts'
 
 /** As many tries of a delivery are shown. */
 const SHOWN_MAX = 12
@@ -66,12 +66,9 @@ export async function attempt(services: Services, delivery: Claimed, signal: Abo
   const at = environment.now()
   let headers: Record<string, string>
   try {
-    const secrets = [delivery.sealed_secret]
-    if (delivery.sealed_previous_secret && delivery.previous_until && delivery.previous_until.getTime() > at)
-      secrets.push(delivery.sealed_previous_secret)
     headers = await headersFor({
       id: delivery.event_uid, body: delivery.body, now: at, key: (await webhooks.key()).privateKey,
-      secrets: secrets.map((sealed) => openSecret(services, delivery.webhook_id, sealed)),
+      secrets: secretsAt(services, { ...delivery, id: delivery.webhook_id }, at),
     })
   } catch (error) {
     services.log.error({ webhook: delivery.webhook_id, err: reasonOf(error) }, 'a delivery cannot be signed; it waits')

@@ -21,10 +21,10 @@ export const bodySignature = async (body: string, key: KeyObject): Promise<strin
 /**
  * The headers of one try.
  * @param o.secrets each signs; during a rotation there are two @param o.now milliseconds since the Unix Epoch
- * @param o.key of the platform, for `x-signature`; null: without it
+ * @param o.key of the platform, for `x-signature`; null: without it @param o.test marks an event that did not happen
  */
 export async function headersFor(
-  o: { id: string; body: string; secrets: readonly string[]; now: number; key: KeyObject | null }
+  o: { id: string; body: string; secrets: readonly string[]; now: number; key: KeyObject | null; test?: boolean }
 ): Promise<Record<string, string>> {
   const timestamp = String(Math.floor(o.now / 1000))
   return {
@@ -34,6 +34,7 @@ export async function headersFor(
     'webhook-id': o.id,
     'webhook-timestamp': timestamp,
     'webhook-signature': o.secrets.map((secret) => signatureOf(secret, o.id, timestamp, o.body)).join(' '),
+    ...(o.test === true ? { 'custody-test': 'true' } : {}),
     ...(o.key ? { 'x-signature': await bodySignature(o.body, o.key) } : {}),
   }
 }

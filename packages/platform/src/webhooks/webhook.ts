@@ -109,5 +109,13 @@ export function makeSecret(services: Services, id: string): { secret: string; se
 }
 export const openSecret = (services: Services, id: string, sealed: Uint8Array): string => services.aml.secrets.open(ownerOf(id), sealed)
 
+/** The secrets that sign a delivery: during a rotation there are two. @param at milliseconds since the Unix Epoch */
+export const secretsAt = (
+  services: Services, hook: Pick<WebhookRow, 'id' | 'sealed_secret' | 'sealed_previous_secret' | 'previous_until'>, at: number
+): string[] => [
+  hook.sealed_secret,
+  ...(hook.sealed_previous_secret && hook.previous_until && hook.previous_until.getTime() > at ? [hook.sealed_previous_secret] : []),
+].map((sealed) => openSecret(services, hook.id, sealed))
+
 /** The id of the newest event: those up to there are not for a webhook that begins now. */
 export const LAST_EVENT = `coalesce(pg_sequence_last_value(pg_get_serial_sequence('events', 'id')), 0)`

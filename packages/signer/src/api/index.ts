@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import packageFile from '../../package.json' with { type: 'json' }
 import { Refusal } from '../errors.ts'
 import { orderSchema } from '../policy/order.ts'
 import { RUN_MAX } from '../policy/run.ts'
@@ -59,6 +60,7 @@ export async function platformCall(parts: Parts, method: string, path: string, t
 export function status({ config, store, keyring, peers, bans, banReports, restoring }: Parts): Record<string, unknown> {
   return {
     node: config.node,
+    version: packageFile.version,
     ready: !restoring(),
     mode: config.mode,
     clock: store.seconds(),

@@ -33,6 +33,8 @@ has a token of its own.
 **Amounts** are JSON numbers with exactly their digits: read them as decimals, never as doubles.
 
 **Idempotency.** What moves money takes a \`sequence_id\`; the same request under the same one is answered again and done once.
+The answer then has the header \`idempotent-replayed: true\`. With another payload under it nothing is done either: the answer is that
+of the earlier request, with a \`warning\` header that begins with \`299 custody\`. Check for it and stop.
 
 **Limits.** Each key has its requests a minute. On 429 wait until \`x-rate-limit-reset\`.
 

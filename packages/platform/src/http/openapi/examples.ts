@@ -1,7 +1,7 @@
 import type { Components, JsonSchema } from './components.ts'
 
 export const EXAMPLE_ID = '7c9e6679-7425-40de-944b-e07fc1f90ae7'
-const EXAMPLE_TIME = '2026-11-22T10:00:00.000Z'
+export const EXAMPLE_TIME = '2026-11-22T10:00:00.000Z'
 const ADDRESS = 'bc1qar0srrr7xfkvy5l643lydnw9re59gtzzwf5mdq'
 const HASH = 'f4184fc596403b9d638783cf57adfe4c75c605f6356fbc91338530e9831e9e16'
 

@@ -38,10 +38,14 @@ export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time' }, '2026-11-22T10:01:00.000Z'),
   'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1 }, 20),
   'www-authenticate': header('How to authenticate', { type: 'string' }, 'Bearer'),
-  'idempotent-replayed': header('The `sequence_id` was known: this is the answer of then', { type: 'string', const: 'true' }, 'true'),
+  'idempotent-replayed': header(
+    'The `sequence_id` was used before: this is the answer to that earlier request, and this request created nothing',
+    { type: 'string', const: 'true' }, 'true',
+  ),
   warning: header(
-    'Beside it, where the request of then was another one, or of another kind: this is what that one was answered', { type: 'string' },
-    '299 custody "sequence_id was used before with another payload"',
+    'Together with `idempotent-replayed`, a warning that begins with `299 custody`: the earlier request had another payload or was of '
+      + 'another kind. **This request was not carried out.** Stop, and send a new `sequence_id` if it is to be carried out too',
+    { type: 'string' }, '299 custody "sequence_id was used before with another payload"',
   ),
 }
 

@@ -1,17 +1,6 @@
+import { EVENT_TYPES } from '../../database/event-types.ts'
+import type { Definition } from './definition.ts'
 import type { Run } from './typed.ts'
-
-/**
- * Every command of the operator's: the one place from which parsing, help and its check in the documents come. What a
- * command needs is loaded when it is run.
- */
-export interface Definition {
-  /** Words, then arguments as commander writes them: `<NEEDED>`, `[OPTIONAL]`. */
-  usage: string
-  summary: string
-  /** By `name VALUE`, or `name` alone for a flag; `!` before it: it is needed. */
-  options?: Record<string, string>
-  run: () => Promise<Run>
-}
 
 const WORKSPACE = { '!workspace W': 'workspace' }
 const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH' }
@@ -73,7 +62,8 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => { const { keygen } = await import('../keygen.ts'); return ({ values }) => keygen(values) },
   },
   {
-    usage: 'request <METHOD> <PATH> [BODY]', summary: 'sends a signed request to the running platform',
+    usage: 'request <METHOD> <PATH> [BODY]', choices: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    summary: 'Send a signed request to the running platform; exit 2 if its sequence_id was used before with another payload.',
     options: {
       'api-key KEY': 'or CUSTODY_API_KEY', 'key FILE': 'private key, or CUSTODY_KEY', 'url URL': 'of another platform than this home’s',
       'print-token': 'prints the request’s JWT and sends nothing',
@@ -247,6 +237,15 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await import('./listen.ts')).listenRun,
   },
   {
+    usage: 'trigger <EVENT>', choices: EVENT_TYPES,
+    summary: 'Send an event that did not happen, marked as a test, to webhooks. Local chains only; exit 1 if a webhook does not take it.',
+    options: {
+      'webhook ID…': 'webhook to send to, whatever it listens to; repeat the option for several. Default: all that listen to the event',
+      'workspace W': 'workspace of the webhooks',
+    },
+    run: async () => (await import('./trigger.ts')).triggerRun,
+  },
+  {
     usage: 'console invite', summary: 'a link by which somebody joins the control panel, once; also where no owner can sign in',
     options: { ...WORKSPACE, '!role ROLE': 'owner, admin, operator or viewer', 'email E': 'who alone may take it' },
     run: async () => (await panel()).invite,
@@ -351,7 +350,8 @@ export const COMMANDS: readonly Definition[] = [
   },
   {
     usage: 'doctor',
-    summary: 'Check each configured endpoint, the platform’s loops, the TLS certificates, and whether a signer node is banned.',
+    summary: 'Check endpoints, signer nodes, database, disk, certificates, prices and the platform’s loops, and say what to do; '
+      + 'exit 1 if something is wrong.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
   },
   {
@@ -362,6 +362,11 @@ export const COMMANDS: readonly Definition[] = [
       'header NAME:VALUE…': 'HTTP header, such as a provider’s key; VALUE may be @FILE; repeat the option for several headers',
     },
     run: async () => (await import('../probe.ts')).probeRun,
+  },
+  {
+    usage: 'completion <SHELL>', choices: ['bash', 'zsh', 'fish'],
+    summary: 'Print the completion script of a shell: bash, zsh or fish (docs/operating.md).',
+    run: async () => (await import('./completion.ts')).completionRun(COMMANDS),
   },
   {
     usage: 'secrets-key status', summary: 'who wraps the key under which secrets of others are sealed',

@@ -1,10 +1,11 @@
-import { errorText, jsonText, manyLines, printJson, printLines } from '@custody/chains/terminal'
+import { errorText, jsonText, manyLines, printJson, printLines, printNotice } from '@custody/chains/terminal'
 import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
-import { fieldOf } from '../field.ts'
-import { COMMANDS, type Definition } from './commands.ts'
-import type { Values } from './typed.ts'
+import { findField } from '../field.ts'
+import { COMMANDS } from './commands.ts'
+import { argumentsOf, wordsOf, type Definition } from './definition.ts'
+import type { Outcome, Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
   'api-user': 'callers of the API', 'prepaid-fee': 'prepaid fee accounts', 'gas-tank': 'gas tanks', devnet: 'the local chains',
@@ -14,9 +15,6 @@ const GROUPS: Record<string, string> = {
   wallet: 'wallets', reserves: 'proof of reserves', suspense: 'deposits that belong to no wallet', signer: 'signer nodes',
   'secrets-key': 'the key under which secrets of others are sealed',
 }
-
-const wordsOf = ({ usage }: Definition): string[] => usage.split(' ').filter((word) => !/^[<[]/.test(word))
-const argumentsOf = ({ usage }: Definition): string => usage.split(' ').filter((word) => /^[<[]/.test(word)).join(' ')
 
 /** One line for a command and what it needs. */
 export function lineOf(definition: Definition): string {
@@ -66,11 +64,20 @@ async function run(definition: Definition, home: string, command: Command): Prom
     }
   }
   const start = await definition.run()
-  const { result, text, exitCode = 0 } = await start({ home, words: command.args, values })
-  const field = values['field']
-  if (typeof field === 'string' && exitCode === 0) printField(fieldOf(result, field))
-  else if (values['json']) printJson(result)
-  else printLines(text ?? jsonText(result, 2).split('\n'))
+  print(await start({ home, words: command.args, values }), values)
+}
+
+/** @throws OperatorError where `--field` names what the answer does not have; with the answer, which may be of a write */
+function print({ result, text, exitCode = 0, notices = [] }: Outcome, values: Values): void {
+  if (notices.length > 0) printNotice(notices)
+  const path = values['field']
+  const lines = text ?? jsonText(result, 2).split('\n')
+  if (typeof path === 'string' && exitCode === 0) {
+    const field = findField(result, path)
+    if (!field.found) throw new OperatorError(`--field: ${field.reason}`, ...[lines].flat())
+    printField(field.text)
+  } else if (values['json']) printJson(result)
+  else printLines(lines)
   process.exitCode = exitCode
 }
 
@@ -94,10 +101,11 @@ function programOf(home: string): Command {
       groups.set(path, group)
       parent = group
     }
-    const command = quiet(parent.command(`${words.at(-1) ?? ''} ${argumentsOf(definition)}`.trim()).description(definition.summary))
+    const usage = [words.at(-1) ?? '', ...argumentsOf(definition)].join(' ')
+    const command = quiet(parent.command(usage).description(definition.summary))
     for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
     command.option('--json', 'prints one JSON object as the last line').option(
-      '--field <NAME>', 'prints one field of it alone; data.0.id is that of the first one'
+      '--field <NAME>', 'prints one field of the answer, such as data.0.id, alone; exit 1 if the answer has no such field'
     )
     command.action(() => run(definition, home, command))
   }

@@ -5,8 +5,14 @@ import { OperatorError } from '../command.ts'
 /** What was typed after a command: its options by their names, and its arguments in order. */
 export type Values = Record<string, string | boolean | undefined>
 export interface Typed { home: string; words: string[]; values: Values }
-/** `text`: a string is one line. */
-export interface Outcome { result: Record<string, unknown>; text?: string | readonly string[]; exitCode?: number }
+/** What a command found. `text`: a string is one line. */
+export interface Outcome {
+  result: Record<string, unknown>
+  text?: string | readonly string[]
+  exitCode?: number
+  /** Lines for standard error. */
+  notices?: readonly string[]
+}
 /** A command as it runs in the operator's terminal. */
 export type Run = (typed: Typed) => Outcome | Promise<Outcome>
 
