@@ -44,6 +44,12 @@ test('a chain that is not reached yet: the same body, signed anew, as soon as Re
   assert.equal(new Set(api.asked.map(({ headers }) => JSON.stringify(headers))).size, 3, 'a request is taken once')
 })
 
+test('too many requests in a minute: sent again when the window ends', async () => {
+  const api = new Api(refusal({ code: 'RATE_LIMITED', message: 'more than 1000 requests' }, { 'retry-after': '31' }, 429), taken)
+  assert.deepEqual(await send(api), { id: '1', amount: '1.50' })
+  assert.deepEqual([api.waits, new Set(api.asked.map(({ body }) => body)).size], [[31_000], 1])
+})
+
 test('any other refusal is one, at once', async () => {
   for (const other of [
     refusal({ code: 'UNAVAILABLE', message: 'no' }, { 'retry-after': '5' }), refusal({ code: 'SIGNERS_UNAVAILABLE', message: 'no' }),

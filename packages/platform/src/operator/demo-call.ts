@@ -12,8 +12,8 @@ export interface Means {
   say: (text: string) => void
 }
 
-/** The one error at which nothing was done and that goes by itself: another 503 may come after something was written. */
-const PASSES: ErrorCode = 'NETWORK_UNAVAILABLE'
+/** The errors at which nothing was done and that go by themselves: another 503 may come after something was written. */
+const PASSES: ReadonlySet<string> = new Set<ErrorCode>(['NETWORK_UNAVAILABLE', 'RATE_LIMITED'])
 /** On a busy machine the local chains need their time to start. */
 const PATIENCE_MS = 180_000
 /** Where an answer does not say when to come again. */
@@ -36,7 +36,7 @@ function waitOf(response: Response): number {
 }
 
 /**
- * One request to the API, signed where a user asks; asked again for some minutes while a chain is not reached.
+ * One request to the API, signed where a user asks; asked again for some minutes while a chain is not reached or too much is asked.
  * @throws Error with status and message of any other refusal, and where the `sequence_id` is that of another request
  */
 export async function callApi<T>(
@@ -54,7 +54,7 @@ export async function callApi<T>(
     if (replay.mismatch) throw new Error(`${method} ${path}: ${String(replayNotice(replay))}`)
     if (response.ok) return answer
     const wait = waitOf(response)
-    if (response.status !== 503 || answer.code !== PASSES || clock() + wait > until) {
+    if (!PASSES.has(answer.code ?? '') || ![429, 503].includes(response.status) || clock() + wait > until) {
       throw new Error(`${method} ${path}: ${response.status} ${answer.message ?? ''}`)
     }
     say(`${method} ${path}: ${answer.message ?? ''}; asked again in ${wait / 1000} s`)

@@ -17,7 +17,8 @@ import { keygen } from './keygen.ts'
 const FUND = '25'
 const SEND = '1.5'
 const CONFIRM_TIMEOUT_MS = 180_000
-const POLL_MS = 500
+/** About forty assets are polled at a time, and a key has 1,000 requests a minute. */
+const POLL_MS = 2000
 
 interface Asset { asset_name: string; network: string; name: string; fee_asset: string }
 interface Transaction {
