@@ -3,6 +3,7 @@
 // an addon newer than every source file of its own is left alone, so an image that carries built
 // addons needs no Rust. A prebuilt one (scripts/prebuild.mjs) is taken only where it was built of these very sources.
 // Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
+// What cargo leaves, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1: whoever works on the Rust sources builds faster with it.
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
@@ -92,11 +93,14 @@ function build(addon) {
   const suffix = process.platform === 'darwin' ? 'dylib' : 'so'
   const library = join(TARGET, 'release', `libcustody_${name}.${suffix}`)
   place(addon, library, new Date(started))
+  hasBuilt = true
   console.log(`${name} addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }
 
+let hasBuilt = false
 const fromSource = process.argv.includes('--from-source')
 for (const addon of ADDONS) {
   if (isCurrent(addon) && !fromSource) console.log(`${addon.name} addon is up to date`)
   else if (fromSource || !takePrebuilt(addon)) build(addon)
 }
+if (hasBuilt && process.env.CUSTODY_KEEP_BUILD !== '1') rmSync(TARGET, { recursive: true, force: true })
