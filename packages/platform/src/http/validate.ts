@@ -40,6 +40,16 @@ export function readParams<T>(schema: z.ZodType<T>, given: unknown): T {
   return parse(schema, given, 'path')
 }
 
+/** The fields of a JSON body, unchecked; null where it is no JSON object. */
+export function fieldsOf(rawBody: string): Record<string, unknown> | null {
+  try {
+    return parseObject(rawBody)
+  } catch (error) {
+    if (error instanceof ApiError) return null
+    throw error
+  }
+}
+
 function parseObject(rawBody: string): Record<string, unknown> {
   const invalid = (message: string) => new ApiError('INVALID_JSON', `body: ${message}`, { field: 'body' })
   if (rawBody.trim() === '') throw invalid('is missing; send a JSON object with Content-Type: application/json')

@@ -1,14 +1,14 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
-import { hashPayload } from '../engine/payload.ts'
+import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
-import { answeredTo } from '../http/replay.ts'
+import { answeredTo, sequenceIdIn } from '../http/replay.ts'
 import { decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
@@ -46,6 +46,8 @@ export const createOrder = endpoint({
     sequence_id: 'rebalance-7',
   },
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
+  earlier: ({ services, caller, fields, body }) =>
+    answeredTo(services.database, 'orders', caller, sequenceIdIn(fields['sequence_id']), body ? hashPayload(body) : UNREADABLE_PAYLOAD),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(
