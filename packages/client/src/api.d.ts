@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 70acd0a5665e7441e7e5fe6c7adeab59bb79dcd87df921b2cfc2fd3cbd17da5a
-// types ac742905a2b8d5540a5b34e9eb01c59753833694164cd82044847c4f549b61a3
+// document e146536c0fabed709841959296c14e93ca53f8c744f8b91e8776517b4b9b9864
+// types 780665d8c1260fa4b861a2c169d3a2cefb1fd11ea82ebfbf5688a2060b69063d
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -306,7 +306,7 @@ export interface components {
             /** @description An `asset_name` of the assets list; case-sensitive */
             to_asset?: string | null;
             /** @description Of from_asset, exact */
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
             accounts?: string[] | null;
             /** @description Idempotency key, unique within the sub-account’s conversions; a quote is one itself */
@@ -334,11 +334,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description One of the wallet’s own addresses; its first where it is absent */
             address?: string | null;
             address_tag?: string | null;
@@ -352,18 +349,12 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Incoming funds are forwarded when they have come to this much
-             */
-            min_amount: Decimal;
+            /** @description Incoming funds are forwarded when they have come to this much */
+            min_amount: Decimal | string;
             destination_address: string;
             address_tag?: string | null;
-            /**
-             * Format: decimal
-             * @description All forwards of any 24 hours move no more
-             */
-            daily_cap: Decimal;
+            /** @description All forwards of any 24 hours move no more */
+            daily_cap: Decimal | string;
             /**
              * Format: date-time
              * @description ISO 8601 in UTC
@@ -372,14 +363,11 @@ export interface components {
         };
         CreateInvoiceRequest: {
             fiat?: "USD" | null;
-            /**
-             * Format: decimal
-             * @description What the payer owes, in the currency `fiat`; six decimals at most
-             */
-            fiat_amount?: Decimal;
+            /** @description What the payer owes, in the currency `fiat`; six decimals at most */
+            fiat_amount?: (Decimal | string) | null;
             /** @description In place of a currency: the asset that `amount` is counted in */
             asset?: string | null;
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone */
             assets?: string[] | null;
             /** @description Shown to the payer */
@@ -394,7 +382,7 @@ export interface components {
             success_url?: string | null;
             failed_url?: string | null;
             expires_in?: number | null;
-            tolerance?: Decimal | null;
+            tolerance?: (Decimal | string) | null;
             /** @description Idempotency key, unique within the sub-account */
             sequence_id?: string | null;
         };
@@ -411,11 +399,11 @@ export interface components {
             /** @enum {string} */
             type: "market" | "limit";
             /** @description In the base coin, on the market’s grid */
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid */
-            quote_amount?: Decimal | null;
+            quote_amount?: (Decimal | string) | null;
             /** @description Of a limit order, on the market’s grid */
-            price?: Decimal | null;
+            price?: (Decimal | string) | null;
             /** @description GTC for a limit order, IOC for a market order, where it is absent */
             time_in_force?: ("GTC" | "IOC" | "FOK") | null;
             /** @description Refused by the exchange rather than filled at once */
@@ -432,11 +420,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             destination_address: string;
             /**
              * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
@@ -455,7 +440,7 @@ export interface components {
             /** @description The address of an exchange once more, where it is another than last time */
             confirm_address?: string | null;
             /** @description In the unit of the chain family; the signer nodes hold to it */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
@@ -538,13 +523,10 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            fee_rate: Decimal;
-            /** @description Decimal in the asset’s native unit, exact */
-            amount?: Decimal | null;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            fee_rate: Decimal | string;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount?: (Decimal | string) | null;
             /** @description Where it is known, rent and activation are exact, and so is what a token’s contract takes */
             destination_address?: string | null;
         };
@@ -1416,11 +1398,8 @@ export interface components {
              * @example USDT
              */
             to_asset: string;
-            /**
-             * Format: decimal
-             * @description Of from_asset, exact
-             */
-            amount: Decimal;
+            /** @description Of from_asset, exact */
+            amount: Decimal | string;
             /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
             accounts?: string[] | null;
         };
@@ -1564,11 +1543,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             destination_address: string;
             /**
              * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
@@ -1587,7 +1563,7 @@ export interface components {
             /** @description The address of an exchange once more, where it is another than last time */
             confirm_address?: string | null;
             /** @description In the unit of the chain family; the signer nodes hold to it */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
@@ -1678,20 +1654,17 @@ export interface components {
             allowed_origins?: string[] | null;
             /** @description By the worth of an invoice, from_usd rising; never fewer than the network’s depth */
             confirmations?: {
-                /**
-                 * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
-                 */
-                from_usd: Decimal;
+                /** @description Decimal in the asset’s native unit, exact; a number or a text */
+                from_usd: Decimal | string;
                 /** @description Blocks that a payment needs beside being credited */
                 confirmations: number;
             }[] | null;
-            tolerance?: Decimal | null;
+            tolerance?: (Decimal | string) | null;
             expires_in?: number | null;
         };
         SpeedUpTransactionRequest: {
             /** @description In the unit of the chain family; the new limit */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             /** @description high where neither is given */
             fee_level?: ("low" | "medium" | "high") | null;
         };
@@ -1702,11 +1675,8 @@ export interface components {
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description Idempotency key, unique within the TRX wallet: transfers share it */
             sequence_id?: string | null;
         };
@@ -1739,8 +1709,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1781,8 +1751,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1825,8 +1795,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1872,11 +1842,8 @@ export interface components {
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description Idempotency key, unique within the TRX wallet: transfers share it */
             sequence_id?: string | null;
         };
