@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e146536c0fabed709841959296c14e93ca53f8c744f8b91e8776517b4b9b9864
-// types 780665d8c1260fa4b861a2c169d3a2cefb1fd11ea82ebfbf5688a2060b69063d
+// document afc8b32681bf357d59ce7919efb58dceee97eec23cc226d4dd11da7cb6a1c5d3
+// types 564f5c8b25b65ce56a4cb06d980d9df4c3598596bc9da0416fee422da1021c90
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -27,6 +27,8 @@ export interface components {
             aml_withdrawal: boolean;
             /** Format: date-time */
             updated_at: string;
+            /** @description Set where a level passes although a lower one is held; null: there is none */
+            warning: string | null;
         };
         Asset: {
             /** @description Ticker; what every other operation takes as `asset` */
@@ -1640,7 +1642,7 @@ export interface components {
             /** @description API key of the provider; Elliptic: key:secret */
             aml_token: string;
             /**
-             * @description Comma-separated: SEVERE, HIGH, MEDIUM, LOW
+             * @description Comma-separated, each level that is held: SEVERE, HIGH, MEDIUM, LOW
              * @example SEVERE, HIGH
              */
             aml_risk_levels: string;
