@@ -31,7 +31,8 @@ export function register<O extends Operation>(
     // Before the caller is authenticated, because that already reads the database by parts of the path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-    const { admission, holder } = await door.admit(services, request, rawBody, definition)
+    const { admission, holder } = await services.database.soon(
+      () => door.admit(services, request, rawBody, definition))
     let body: unknown
     try {
       // Without a schema a body may be absent, or an empty object.
@@ -42,7 +43,9 @@ export function register<O extends Operation>(
       body = given
       const lastEventId = request.headers['last-event-id']?.toString()
       const context = { services, ...(admission as Admission), body, query, params, askedAt, lastEventId }
-      return { holder, answer: await definition.handler(context) }
+      const handled = () => definition.handler(context)
+      // What is written is waited for longer: its caller would not know whether it was made.
+      return { holder, answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()) }
     } catch (refusal) {
       const earlier = await earlierAnswer(refusal, rawBody, body, request.params as Record<string, string>, admission as Admission)
       if (earlier) return { holder, answer: earlier }
