@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document afc8b32681bf357d59ce7919efb58dceee97eec23cc226d4dd11da7cb6a1c5d3
-// types 564f5c8b25b65ce56a4cb06d980d9df4c3598596bc9da0416fee422da1021c90
+// document f0fd6e060468bed123715d3e1a377f4e180d88c511242d52d6e3750497384c22
+// types 6336913ff5f2a4ecc2436331804262d8a33f3239836308d77695d83f1ff6566a
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -17,6 +17,13 @@ export interface components {
             path: number[];
             /** Format: date-time */
             created_at: string;
+        };
+        AddressPage: {
+            data: components["schemas"]["Address"][];
+            /** @description Pass it as `after` to read on; null at the end of the list */
+            next: string | null;
+            /** @description Whether the list goes on */
+            has_more: boolean;
         };
         AmlSettings: {
             provider: string;
@@ -67,6 +74,29 @@ export interface components {
             status_reason: string | null;
             /** @description New wallets and addresses are made */
             is_active: boolean;
+        };
+        Balance: {
+            wallet_id: string;
+            asset: string;
+            /** @example BTC */
+            network: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            /**
+             * Format: decimal
+             * @description What can be spent: `balance` of GET /dac/v1/wallets
+             */
+            available: Decimal;
+            /**
+             * Format: decimal
+             * @description `total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay
+             */
+            pending: Decimal;
+            /**
+             * Format: decimal
+             * @description All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets
+             */
+            total: Decimal;
         };
         CancelInvoiceRequest: Record<string, never>;
         CancelOrderRequest: Record<string, never>;
@@ -978,6 +1008,16 @@ export interface components {
             /** Format: decimal */
             tolerance: Decimal;
             expires_in: number;
+        };
+        ListBalancesResponse: {
+            data: components["schemas"]["Balance"][];
+            /**
+             * @description Pass it as `after` to read on; null at the end of the list
+             * @example BTC
+             */
+            next: string | null;
+            /** @description Whether the list goes on */
+            has_more: boolean;
         };
         ListCoinsAsideResponse: {
             data: components["schemas"]["CoinAside"][];
@@ -1978,8 +2018,10 @@ export interface components {
     pathItems: never;
 }
 export type Address = components['schemas']['Address'];
+export type AddressPage = components['schemas']['AddressPage'];
 export type AmlSettings = components['schemas']['AmlSettings'];
 export type Asset = components['schemas']['Asset'];
+export type Balance = components['schemas']['Balance'];
 export type CancelInvoiceRequest = components['schemas']['CancelInvoiceRequest'];
 export type CancelOrderRequest = components['schemas']['CancelOrderRequest'];
 export type CancelTransactionRequest = components['schemas']['CancelTransactionRequest'];
@@ -2019,6 +2061,7 @@ export type GasTank = components['schemas']['GasTank'];
 export type Invoice = components['schemas']['Invoice'];
 export type InvoicePayment = components['schemas']['InvoicePayment'];
 export type InvoiceSettings = components['schemas']['InvoiceSettings'];
+export type ListBalancesResponse = components['schemas']['ListBalancesResponse'];
 export type ListCoinsAsideResponse = components['schemas']['ListCoinsAsideResponse'];
 export type ListDeliveriesResponse = components['schemas']['ListDeliveriesResponse'];
 export type ListEventsResponse = components['schemas']['ListEventsResponse'];
@@ -2173,6 +2216,28 @@ export interface operations {
             };
         };
     };
+    listBalances: {
+        parameters: {
+            query?: {
+                /** @description `next` of an earlier answer: the wallets that come after it */
+                after?: string;
+                /** @description Wallets of an answer; 100 where it is absent */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBalancesResponse"];
+                };
+            };
+        };
+    };
     listCoinsAside: {
         parameters: {
             query?: {
@@ -2224,6 +2289,10 @@ export interface operations {
             query: {
                 /** @description An `asset_name` of the assets list; case-sensitive */
                 asset: string;
+                /** @description `next` of an earlier answer: the addresses that come after it */
+                after?: string;
+                /** @description Addresses of a page; 100 where only `after` is given */
+                limit?: number;
             };
         };
         requestBody?: never;
@@ -2234,7 +2303,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Address"][];
+                    "application/json": components["schemas"]["Address"][] | components["schemas"]["AddressPage"];
                 };
             };
         };
