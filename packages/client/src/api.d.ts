@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 559b542fdae8f7b58e89101aba9b1d50acd87aef9fc68981769efb9f0e9f7cc6
-// types d40535b0e45a291d4ff30ac3c256dbcd5799df91e5d50e0285453cd606480a5c
+// document e95d8f220ae5789fc11396443085f55f2c51e698ab1b07dd4f60bc7b9aa9009f
+// types df56bbeb19d99475651cd99ddf3906b1805e45846d5f878ee8d747c858c0e281
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -18,6 +18,13 @@ export interface components {
             /** Format: date-time */
             created_at: string;
         };
+        AddressPage: {
+            data: components["schemas"]["Address"][];
+            /** @description Pass it as `after` to read on; null at the end of the list */
+            next: string | null;
+            /** @description Whether the list goes on */
+            has_more: boolean;
+        };
         AmlSettings: {
             provider: string;
             /** @description Masked */
@@ -27,6 +34,8 @@ export interface components {
             aml_withdrawal: boolean;
             /** Format: date-time */
             updated_at: string;
+            /** @description Set where a level passes although a lower one is held; null: there is none */
+            warning: string | null;
         };
         Asset: {
             /** @description Ticker; what every other operation takes as `asset` */
@@ -65,6 +74,29 @@ export interface components {
             status_reason: string | null;
             /** @description New wallets and addresses are made */
             is_active: boolean;
+        };
+        Balance: {
+            wallet_id: string;
+            asset: string;
+            /** @example BTC */
+            network: string;
+            /** @enum {string} */
+            status: "active" | "inactive";
+            /**
+             * Format: decimal
+             * @description What can be spent: `balance` of GET /dac/v1/wallets
+             */
+            available: Decimal;
+            /**
+             * Format: decimal
+             * @description `total` less `available`: reserved for transfers, frozen, staked, cooling down, not swept yet, or what must stay
+             */
+            pending: Decimal;
+            /**
+             * Format: decimal
+             * @description All that is held on the chain: `omnibus_balance` of GET /dac/v1/wallets
+             */
+            total: Decimal;
         };
         CancelInvoiceRequest: Record<string, never>;
         CancelOrderRequest: Record<string, never>;
@@ -306,7 +338,7 @@ export interface components {
             /** @description An `asset_name` of the assets list; case-sensitive */
             to_asset?: string | null;
             /** @description Of from_asset, exact */
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
             accounts?: string[] | null;
             /** @description Idempotency key, unique within the sub-account’s conversions; a quote is one itself */
@@ -334,11 +366,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description One of the wallet’s own addresses; its first where it is absent */
             address?: string | null;
             address_tag?: string | null;
@@ -352,18 +381,12 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Incoming funds are forwarded when they have come to this much
-             */
-            min_amount: Decimal;
+            /** @description Incoming funds are forwarded when they have come to this much */
+            min_amount: Decimal | string;
             destination_address: string;
             address_tag?: string | null;
-            /**
-             * Format: decimal
-             * @description All forwards of any 24 hours move no more
-             */
-            daily_cap: Decimal;
+            /** @description All forwards of any 24 hours move no more */
+            daily_cap: Decimal | string;
             /**
              * Format: date-time
              * @description ISO 8601 in UTC
@@ -372,14 +395,11 @@ export interface components {
         };
         CreateInvoiceRequest: {
             fiat?: "USD" | null;
-            /**
-             * Format: decimal
-             * @description What the payer owes, in the currency `fiat`; six decimals at most
-             */
-            fiat_amount?: Decimal;
+            /** @description What the payer owes, in the currency `fiat`; six decimals at most */
+            fiat_amount?: (Decimal | string) | null;
             /** @description In place of a currency: the asset that `amount` is counted in */
             asset?: string | null;
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone */
             assets?: string[] | null;
             /** @description Shown to the payer */
@@ -394,7 +414,7 @@ export interface components {
             success_url?: string | null;
             failed_url?: string | null;
             expires_in?: number | null;
-            tolerance?: Decimal | null;
+            tolerance?: (Decimal | string) | null;
             /** @description Idempotency key, unique within the sub-account */
             sequence_id?: string | null;
         };
@@ -411,11 +431,11 @@ export interface components {
             /** @enum {string} */
             type: "market" | "limit";
             /** @description In the base coin, on the market’s grid */
-            amount?: Decimal | null;
+            amount?: (Decimal | string) | null;
             /** @description In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid */
-            quote_amount?: Decimal | null;
+            quote_amount?: (Decimal | string) | null;
             /** @description Of a limit order, on the market’s grid */
-            price?: Decimal | null;
+            price?: (Decimal | string) | null;
             /** @description GTC for a limit order, IOC for a market order, where it is absent */
             time_in_force?: ("GTC" | "IOC" | "FOK") | null;
             /** @description Refused by the exchange rather than filled at once */
@@ -432,11 +452,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             destination_address: string;
             /**
              * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
@@ -455,7 +472,7 @@ export interface components {
             /** @description The address of an exchange once more, where it is another than last time */
             confirm_address?: string | null;
             /** @description In the unit of the chain family; the signer nodes hold to it */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
@@ -538,13 +555,10 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            fee_rate: Decimal;
-            /** @description Decimal in the asset’s native unit, exact */
-            amount?: Decimal | null;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            fee_rate: Decimal | string;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount?: (Decimal | string) | null;
             /** @description Where it is known, rent and activation are exact, and so is what a token’s contract takes */
             destination_address?: string | null;
         };
@@ -995,6 +1009,16 @@ export interface components {
             tolerance: Decimal;
             expires_in: number;
         };
+        ListBalancesResponse: {
+            data: components["schemas"]["Balance"][];
+            /**
+             * @description Pass it as `after` to read on; null at the end of the list
+             * @example BTC
+             */
+            next: string | null;
+            /** @description Whether the list goes on */
+            has_more: boolean;
+        };
         ListCoinsAsideResponse: {
             data: components["schemas"]["CoinAside"][];
             /**
@@ -1421,11 +1445,8 @@ export interface components {
              * @example USDT
              */
             to_asset: string;
-            /**
-             * Format: decimal
-             * @description Of from_asset, exact
-             */
-            amount: Decimal;
+            /** @description Of from_asset, exact */
+            amount: Decimal | string;
             /** @description Ids of exchange accounts; all of the sub-account’s where it is absent */
             accounts?: string[] | null;
         };
@@ -1569,11 +1590,8 @@ export interface components {
              * @example USDT_ETH
              */
             asset: string;
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             destination_address: string;
             /**
              * @description EXCHANGE: destination_id names an exchange account, and destination_address is where that exchange takes the asset
@@ -1592,7 +1610,7 @@ export interface components {
             /** @description The address of an exchange once more, where it is another than last time */
             confirm_address?: string | null;
             /** @description In the unit of the chain family; the signer nodes hold to it */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             fee_level?: ("low" | "medium" | "high") | null;
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
@@ -1669,7 +1687,7 @@ export interface components {
             /** @description API key of the provider; Elliptic: key:secret */
             aml_token: string;
             /**
-             * @description Comma-separated: SEVERE, HIGH, MEDIUM, LOW
+             * @description Comma-separated, each level that is held: SEVERE, HIGH, MEDIUM, LOW
              * @example SEVERE, HIGH
              */
             aml_risk_levels: string;
@@ -1683,20 +1701,17 @@ export interface components {
             allowed_origins?: string[] | null;
             /** @description By the worth of an invoice, from_usd rising; never fewer than the network’s depth */
             confirmations?: {
-                /**
-                 * Format: decimal
-                 * @description Decimal in the asset’s native unit, exact
-                 */
-                from_usd: Decimal;
+                /** @description Decimal in the asset’s native unit, exact; a number or a text */
+                from_usd: Decimal | string;
                 /** @description Blocks that a payment needs beside being credited */
                 confirmations: number;
             }[] | null;
-            tolerance?: Decimal | null;
+            tolerance?: (Decimal | string) | null;
             expires_in?: number | null;
         };
         SpeedUpTransactionRequest: {
             /** @description In the unit of the chain family; the new limit */
-            fee_rate?: Decimal | null;
+            fee_rate?: (Decimal | string) | null;
             /** @description high where neither is given */
             fee_level?: ("low" | "medium" | "high") | null;
         };
@@ -1707,11 +1722,8 @@ export interface components {
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description Idempotency key, unique within the TRX wallet: transfers share it */
             sequence_id?: string | null;
         };
@@ -1744,8 +1756,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1786,8 +1798,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1830,8 +1842,8 @@ export interface components {
             status: "pending" | "confirmed" | "failed";
             sub_status: string;
             confirmations: number;
-            /** @description The note given at creation; null where none was given */
-            memo: string | null;
+            /** @description The note given at creation; empty where none was given, as with deposits */
+            memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
             /** Format: decimal */
@@ -1877,11 +1889,8 @@ export interface components {
             address: string;
             /** @enum {string} */
             resource: "ENERGY" | "BANDWIDTH";
-            /**
-             * Format: decimal
-             * @description Decimal in the asset’s native unit, exact
-             */
-            amount: Decimal;
+            /** @description Decimal in the asset’s native unit, exact; a number or a text */
+            amount: Decimal | string;
             /** @description Idempotency key, unique within the TRX wallet: transfers share it */
             sequence_id?: string | null;
         };
@@ -2014,8 +2023,10 @@ export interface components {
     pathItems: never;
 }
 export type Address = components['schemas']['Address'];
+export type AddressPage = components['schemas']['AddressPage'];
 export type AmlSettings = components['schemas']['AmlSettings'];
 export type Asset = components['schemas']['Asset'];
+export type Balance = components['schemas']['Balance'];
 export type CancelInvoiceRequest = components['schemas']['CancelInvoiceRequest'];
 export type CancelOrderRequest = components['schemas']['CancelOrderRequest'];
 export type CancelTransactionRequest = components['schemas']['CancelTransactionRequest'];
@@ -2055,6 +2066,7 @@ export type GasTank = components['schemas']['GasTank'];
 export type Invoice = components['schemas']['Invoice'];
 export type InvoicePayment = components['schemas']['InvoicePayment'];
 export type InvoiceSettings = components['schemas']['InvoiceSettings'];
+export type ListBalancesResponse = components['schemas']['ListBalancesResponse'];
 export type ListCoinsAsideResponse = components['schemas']['ListCoinsAsideResponse'];
 export type ListDeliveriesResponse = components['schemas']['ListDeliveriesResponse'];
 export type ListEventsResponse = components['schemas']['ListEventsResponse'];
@@ -2209,6 +2221,28 @@ export interface operations {
             };
         };
     };
+    listBalances: {
+        parameters: {
+            query?: {
+                /** @description `next` of an earlier answer: the wallets that come after it */
+                after?: string;
+                /** @description Wallets of an answer; 100 where it is absent */
+                limit?: number;
+            };
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ListBalancesResponse"];
+                };
+            };
+        };
+    };
     listCoinsAside: {
         parameters: {
             query?: {
@@ -2260,6 +2294,10 @@ export interface operations {
             query: {
                 /** @description An `asset_name` of the assets list; case-sensitive */
                 asset: string;
+                /** @description `next` of an earlier answer: the addresses that come after it */
+                after?: string;
+                /** @description Addresses of a page; 100 where only `after` is given */
+                limit?: number;
             };
         };
         requestBody?: never;
@@ -2270,7 +2308,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Address"][];
+                    "application/json": components["schemas"]["Address"][] | components["schemas"]["AddressPage"];
                 };
             };
         };

@@ -14,10 +14,10 @@ import type { Keys } from './trust/keys.ts'
 import { readTrust, type Trust } from './trust/trust.ts'
 import type { FailureProof, OwnRequest } from './trust/proof.ts'
 import type {
-  Address, AddressValidation, AmlSettings, Asset, CoinAsideFilter, CoinAsidePage, Decimal, FeeEstimate, FeeRates, ForwardRule,
-  ForwardRuleFilter, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule, NewStake, NewTransaction, Page, PageQuery,
-  PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction, TransactionFilter, TransactionPage, UnfrozenAddress, Wallet,
-  WalletBalance,
+  Address, AddressPage, AddressValidation, AmlSettings, Asset, BalancePage, CoinAsideFilter, CoinAsidePage, CursorQuery, Decimal,
+  FeeEstimate, FeeRates, ForwardRule, ForwardRuleFilter, FrozenAddress, GasTank, GasTankEntry, NewAmlSettings, NewForwardRule,
+  NewStake, NewTransaction, Page, PageQuery, PrepaidEntry, PrepaidFee, Price, SpeedUp, Stake, Staking, Transaction,
+  TransactionFilter, TransactionPage, UnfrozenAddress, Wallet, WalletBalance,
 } from './types.ts'
 import { Webhooks } from './webhooks.ts'
 import { decimals, isGiven, query } from './wire.ts'
@@ -80,6 +80,11 @@ export class CustodyClient {
     return wallets
   }
 
+  /** Balances of every wallet of the sub-account, by the name of their asset; go on with `after: next`. */
+  balances(page: CursorQuery = {}): Promise<BalancePage> {
+    return this.request('GET', `/dac/v1/balances${query(page)}`)
+  }
+
   /** Coins that are in no balance and are never spent, such as those with CashTokens. Newest first; go on with `after: next`. */
   coinsAside(filter: CoinAsideFilter = {}): Promise<CoinAsidePage> {
     return this.request('GET', `/dac/v1/coins-aside${query(filter)}`)
@@ -96,6 +101,14 @@ export class CustodyClient {
     const addresses = await this.request<Address[]>('GET', `/dac/v1/addresses${query({ asset })}`)
     await this.#checks?.addresses(asset, addresses)
     return addresses
+  }
+
+  /** As {@link addresses}, 100 or `limit` at a time, oldest first; go on with `after: next`. */
+  async addressPage(asset: string, page: CursorQuery = {}): Promise<AddressPage> {
+    const { after, limit = 100 } = page
+    const answer = await this.request<AddressPage>('GET', `/dac/v1/addresses${query({ asset, after, limit })}`)
+    await this.#checks?.addresses(asset, answer.data)
+    return answer
   }
 
   /** The workspace's keys with the signer nodes' certificates; what verifies addresses without the service. */

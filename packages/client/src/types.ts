@@ -28,6 +28,11 @@ export type CoinAside = api.CoinAside
 export type CoinAsideFilter = Query<'listCoinsAside'>
 export type CoinAsidePage = Answer<'listCoinsAside'>
 export type Address = api.Address
+export type AddressPage = api.AddressPage
+export type Balance = api.Balance
+export type BalancePage = Answer<'listBalances'>
+/** `after`: `next` of an earlier answer. */
+export interface CursorQuery { after?: string; limit?: number }
 export type AddressValidation = api.ValidateAddressResponse
 
 /**

@@ -53,6 +53,8 @@ test('each method calls its endpoint, signed; each operation of the document has
     [() => custody.supportedAssets(), 'GET', '/dac/v1/supported-assets', ''],
     [() => custody.createWallet('BTC'), 'POST', '/dac/v1/create-wallet', '{"asset":"BTC"}'],
     [() => custody.wallets('USDT_ETH'), 'GET', '/dac/v1/wallets?asset=USDT_ETH', ''],
+    [() => custody.balances({ after: 'BTC', limit: 5 }), 'GET', '/dac/v1/balances?after=BTC&limit=5', ''],
+    [() => custody.addressPage('BTC', { limit: 5 }), 'GET', '/dac/v1/addresses?asset=BTC&limit=5', ''],
     [() => custody.coinsAside({ asset: 'BCH', limit: 5 }), 'GET', '/dac/v1/coins-aside?asset=BCH&limit=5', ''],
     [() => custody.createAddress('BTC'), 'POST', '/dac/v1/address', '{"asset":"BTC"}'],
     [() => custody.createAddress('BTC', 'Grüße'), 'POST', '/dac/v1/address', '{"asset":"BTC","label":"Grüße"}'],

@@ -165,7 +165,8 @@ export const EXPLANATIONS: Readonly<Record<ErrorCode, Explanation>> = {
   },
   METHOD_NOT_ALLOWED: { why: 'The path is there, with other methods.', action: 'Use one that the header `allow` names.', retry: 'never' },
   REQUEST_TIMEOUT: {
-    why: 'The request did not arrive whole within 30 s.', action: 'Send it again over a better connection.', retry: 'again',
+    why: 'The request did not arrive whole within 30 s, which is checked every second.',
+    action: 'Send it again over a better connection.', retry: 'again',
   },
   QUOTE_EXPIRED: { why: 'A quote holds for seconds, and this one’s are over.', action: 'Ask for a new quote.', retry: 'never' },
   CONVERSION_UNAVAILABLE: {

@@ -7,7 +7,7 @@ import { secp256k1 } from '@noble/curves/secp256k1.js'
 import { loadRegistry, publicKeysBelow, type Curve } from '@custody/chains'
 import type { FastifyInstance } from 'fastify'
 import type { Logger } from 'pino'
-import type { Database } from '../src/database/pool.ts'
+import type { Database, DatabaseOptions } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { Callers } from '../src/http/callers.ts'
 import { endpoints } from '../src/app/endpoints.ts'
@@ -229,9 +229,11 @@ export const concrete = (path: string): string =>
  * The API for the tests of one file.
  * @param clock clock of the API and its database; without it that of this machine
  */
-export function useApi(settings: Partial<Services['settings']> = {}, pages: readonly Page[] = [], clock?: ManualClock): Api {
+export function useApi(
+  settings: Partial<Services['settings']> = {}, pages: readonly Page[] = [], clock?: ManualClock, options: DatabaseOptions = {}
+): Api {
   const onEvent = () => api.services.outbox.ring()
-  const database = useDatabase({ migrated: true, onEvent, ...(clock ? { clock } : { now: () => api.now() }) })
+  const database = useDatabase({ migrated: true, ...options, onEvent, ...(clock ? { clock } : { now: () => api.now() }) })
   const api: Api = new Api(database, clock)
   api.pages = pages
   api.started = database.started.then(() => api.start(settings))

@@ -26,7 +26,7 @@ interface Shown extends Transfer {
   created_at: string
   updated_at: string
   confirmed_at: string | null
-  memo: string | null
+  memo: string
   replacements?: { fee_rate: string | null }[]
 }
 const read = async (id: string) => (await call<Shown>(user, 'GET', `/dac/v1/transaction/${id}`)).body
@@ -111,14 +111,47 @@ test('updated_at is never before confirmed_at, whichever clock is ahead', async 
   }
 })
 
-test('the memo is a string or null, and the document says so', async () => {
+test('the memo is a string, empty where none was given, and the document says so', async () => {
   assert.equal((await create({ memo: 'rent' })).memo, 'rent')
-  assert.equal((await create()).memo, null)
+  const without = await create()
+  assert.equal(without.memo, '')
+  assert.equal((await read(without.id)).memo, '')
+  assert.equal(((await lastEvent(without.id)) as { memo: string }).memo, '')
   const { properties } = document.components.schemas['Transaction'] as { properties: Record<string, { type: unknown; description: string }> }
   const { memo, fee } = properties
-  assert.deepEqual(memo?.type, ['string', 'null'])
-  assert.match(memo?.description ?? '', /null where none was given/)
+  assert.equal(memo?.type, 'string')
+  assert.match(memo?.description ?? '', /empty where none was given/)
   assert.match(fee?.description ?? '', /0 of one that failed/)
+})
+
+test('an amount is a number or its digits as a text, as the document says of every amount of a request', async () => {
+  const ask = (amount: string, sequence: string) => call<Shown & { field?: string }>(user, 'POST', '/dac/v1/transaction',
+    `{"asset":"BTC","amount":${amount},"destination_address":"${TO}","destination_type":"EXTERNAL","source_type":"INTERNAL",`
+    + `"sequence_id":"${sequence}"}`)
+  const number = await ask('0.12345678', 'digits')
+  const text = await ask('"0.12345678"', 'text')
+  for (const { status, body, text: said } of [number, text]) assert.deepEqual([status, body.amount], [200, '0.12345678'], said)
+  assert.match(text.text, /"amount":0\.12345678,/, 'an answer has a number')
+  const again = await ask('"0.12345678"', 'digits')
+  assert.deepEqual([again.text, again.headers.get('warning')], [number.text, null], 'the same digits are the same payload')
+  const pattern = '^\\d+(\\.\\d+)?([eE][+-]?\\d{1,3})?$'
+  for (const bad of ['"1,5"', '" 1"', '"0x1"', '"-1"', '-1', '""', '".5"', '"1."', 'true', '"١"']) {
+    const { status, body, text: said } = await ask(bad, 'bad')
+    assert.deepEqual([status, body.field], [400, 'amount'], said)
+    if (bad.startsWith('"')) assert.doesNotMatch(JSON.parse(bad) as string, new RegExp(pattern, 'u'), 'the document says so too')
+  }
+  const amounts: string[] = []
+  for (const [name, { properties = {} }] of Object.entries(document.components.schemas as Record<string, { properties?: object }>)) {
+    if (!name.endsWith('Request')) continue
+    for (const [field, schema] of Object.entries(properties)) {
+      const said = JSON.stringify(schema)
+      if (!said.includes('"type":"number"')) continue
+      amounts.push(`${name}.${field}`)
+      if (field !== 'ts') assert.ok(said.includes(JSON.stringify({ type: 'string', pattern, maxLength: 100 })), `${name}.${field}: ${said}`)
+    }
+  }
+  for (const name of ['CreateTransactionRequest.amount', 'StakeRequest.amount', 'CreateOrderRequest.price',
+    'CreateForwardingRuleRequest.daily_cap', 'EstimateFeeRequest.fee_rate', 'CreateInvoiceRequest.fiat_amount']) assert.ok(amounts.includes(name), `${name} of ${amounts.join(', ')}`)
 })
 
 test('a replacement’s fee rate is a number like every other', async () => {

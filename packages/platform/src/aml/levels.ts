@@ -27,6 +27,15 @@ export function readLevels(text: string): RiskLevel[] {
   return LEVELS.filter((level) => words.includes(level))
 }
 
+/** A sentence about levels that pass although a lower one is held; null where there are none. @param held highest first */
+export function warningOf(held: readonly string[]): string | null {
+  const lowest = held.at(-1)
+  const passing = LEVELS.slice(0, LEVELS.findIndex((level) => level === lowest)).filter((level) => !held.includes(level))
+  if (lowest === undefined || passing.length === 0) return null
+  return `addresses of the level ${passing.join(' or ')} are not held, although those of the lower level ${lowest} are: `
+    + 'aml_risk_levels names each level that is held, so add the higher ones'
+}
+
 /** The higher of two levels; null is none. */
 export function higher(a: RiskLevel | null, b: RiskLevel | null): RiskLevel | null {
   return LEVELS.find((level) => level === a || level === b) ?? null

@@ -17,7 +17,9 @@ export const saveAmlSettings = endpoint({
   body: z.strictObject({
     provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),
     aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
-    aml_risk_levels: text(200).meta({ description: `Comma-separated: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'] }),
+    aml_risk_levels: text(200).meta({
+      description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'],
+    }),
     aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),
   }),
   response: amlShape,

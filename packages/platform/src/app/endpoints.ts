@@ -67,6 +67,7 @@ import { listTransactions } from '../transactions/list-transactions.ts'
 import { readTransaction } from '../transactions/read-transaction.ts'
 import { speedUp } from '../transactions/speed-up.ts'
 import { createWallet, createWalletAlias } from '../wallets/create-wallet.ts'
+import { listBalances } from '../wallets/list-balances.ts'
 import { listCoinsAside } from '../wallets/list-coins-aside.ts'
 import { listWallets } from '../wallets/list-wallets.ts'
 import { changeWebhook } from '../webhooks/change-webhook.ts'
@@ -83,7 +84,8 @@ import type { Endpoint } from '../http/endpoint.ts'
 
 /** Every endpoint of the API. A new one is a file in its room and a line here. */
 export const endpoints: readonly Endpoint[] = [
-  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, listCoinsAside, createAddress, listAddresses, listKeys,
+  getAssets, getSupportedAssets, createWallet, createWalletAlias, listWallets, listBalances, listCoinsAside,
+  createAddress, listAddresses, listKeys,
   postValidateAddress,
   createTransaction, readTransaction, listTransactions, speedUp, cancelTransaction, listGasTanks, listTankEntries, networkFeeRates,
   estimateFeeEndpoint, readPrepaidFee, listPrepaidEntries, listPrices,

@@ -1,4 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash } from 'node:crypto'
 import pg from 'pg'
 import type { EventType } from './event-types.ts'
@@ -23,6 +24,13 @@ export interface ToldEvent { type: EventType; workspace: string; payload: string
 export interface Database extends Queryable {
   /** Runs `work` in one transaction. As a statement alone it is done again after a serialization failure or deadlock, up to 5 times. */
   transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>
+  /**
+   * Runs work whose caller can ask again: a connection and the answer of each statement are waited for {@link soonMs} at most, and a
+   * commit too, which is unknown afterwards as ever.
+   */
+  soon<T>(work: () => Promise<T>): Promise<T>
+  /** Milliseconds. Clients of HTTP often wait for 10 seconds; they are answered before. */
+  readonly soonMs: number
   close(): Promise<void>
 }
 
@@ -111,6 +119,8 @@ export interface DatabaseOptions {
   answerMs?: number
   /** The same for that of a COMMIT, which waits for a standby without an end. */
   commitMs?: number
+  /** The same where the caller can ask again: see `Database.soon`. */
+  soonMs?: number
   /** The Environment's clock, in milliseconds; without it that of this machine. */
   now?: () => number
   /** What went wrong beside every statement, with a sentence that says what it was. */
@@ -147,6 +157,8 @@ const KEPT_MS = 60_000
 const ANSWER_MS = 35_000
 /** A COMMIT has little to do itself; it may wait for a standby without an end. */
 const COMMIT_MS = 10_000
+/** Less than the ten seconds after which many clients of HTTP give up. */
+const SOON_MS = 8000
 const WITHIN = { statement_timeout: STATEMENT_MS, idle_in_transaction_session_timeout: IDLE_MS }
 /** Through a pooler a session is somebody else's next: what is set ends with the transaction. */
 const BEGIN_POOLED = ['begin', ...Object.entries(WITHIN).map(([name, ms]) => `set local ${name} = ${ms}`)].join('; ')
@@ -154,7 +166,7 @@ const BEGIN_POOLED = ['begin', ...Object.entries(WITHIN).map(([name, ms]) => `se
 const STANDBY_WAIT = 'SyncRepWaitForLSN'
 
 /** Resolves with the answer. @throws ConnectionLost after so many milliseconds; what was asked goes on */
-async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
+export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new ConnectionLost(new Error(`the database did not answer within ${ms} ms`))), ms)
@@ -168,7 +180,8 @@ async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
  */
 export function openDatabase(url: string, options: DatabaseOptions = {}): Database {
   const now = () => new Date((options.now ?? Date.now)())
-  const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS } = options
+  const { pooled = false, answerMs = ANSWER_MS, commitMs = COMMIT_MS, soonMs = SOON_MS } = options
+  const patience = new AsyncLocalStorage<number>()
   const poolOf = options.pool ?? ((config: pg.PoolConfig): ConnectionPool => new pg.Pool(config))
   const pool = poolOf({
     connectionString: url, max: options.max ?? 24, connectionTimeoutMillis: 10_000, idleTimeoutMillis: KEPT_MS, keepAlive: true,
@@ -188,8 +201,14 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   })
   const told = (error: unknown, isLost: boolean): unknown => (isLost && codeOf(error) === undefined ? new ConnectionLost(error) : error)
   const connect = async (): Promise<pg.PoolClient> => {
+    const ms = patience.getStore()
     for (;;) {
-      const client = await pool.connect().catch((error: unknown) => { throw told(error, true) })
+      const wanted = pool.connect()
+      const client = await (ms === undefined ? wanted : within(wanted, ms)).catch((error: unknown) => {
+        // One that comes later is the next caller's.
+        wanted.then((late) => late.release(), () => undefined)
+        throw told(error, true)
+      })
       if (fresh.has(client)) return client
       client.release(true)
     }
@@ -198,7 +217,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   const rowsOf = async (client: pg.PoolClient, text: string, values?: readonly unknown[], ms = answerMs): Promise<unknown[]> => {
     try {
       const name = values && nameOf(text)
-      const { rows } = await within(client.query({ ...(name ? { name } : {}), text, values: [...values ?? []] }), ms)
+      const most = Math.min(ms, patience.getStore() ?? ms)
+      const { rows } = await within(client.query({ ...(name ? { name } : {}), text, values: [...values ?? []] }), most)
       if (unconfirmed.has(client)) throw new CommitUnknown(new Error('no standby has confirmed it'))
       return rows
     } catch (error) {
@@ -227,9 +247,12 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
     return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
   }
   const alone = (text: string, values?: readonly unknown[]): Promise<unknown[]> => retried(async () => {
+    const since = performance.now()
     const client = await connect()
     try {
-      return await rowsOf(client, text, values)
+      // What was waited for a connection is not waited for once more.
+      const left = patience.getStore() === undefined ? answerMs : Math.max(1, Math.round(soonMs - (performance.now() - since)))
+      return await rowsOf(client, text, values, left)
     } finally {
       client.release(lost.has(client))
     }
@@ -257,6 +280,8 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       events.forEach(tell)
       return result
     },
+    soon: (work) => patience.run(soonMs, work),
+    soonMs,
     close: () => pool.end(),
   }
 }

@@ -21,8 +21,8 @@ export const transactionShape = z.object({
   }), fee_asset: z.string(),
   source_type: z.string(), source_id: z.string().nullable(), destination_type: z.string(), destination_id: z.string().nullable(),
   address_tag: z.string().nullable(),
-  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().nullable().meta({
-    description: 'The note given at creation; null where none was given',
+  status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().meta({
+    description: 'The note given at creation; empty where none was given, as with deposits',
   }),
   sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(),
   platform_fee: z.number().nullable()
@@ -58,7 +58,7 @@ export function presentTransaction(row: TransactionRow, registry: Registry) {
     // A deposit that screening holds is shown with the state that a held transfer has.
     sub_status: row.state === 'FROZEN' ? 'AML_HELD' : row.state,
     confirmations: row.confirmations,
-    memo: row.memo,
+    memo: row.memo ?? '',
     sequence_id: row.sequence_id,
     failure_reason: row.failure_reason,
     amount_in_usd: row.amount_usd ? exactUsd(BigInt(row.amount_usd)) : null,

@@ -5,14 +5,14 @@ import { handOutAddress, readyForAddresses } from '../addresses/deposit-address.
 import { findOpenAsset } from '../assets/find-asset.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { readAmount } from '../assets/read-amount.ts'
-import { hashPayload } from '../engine/payload.ts'
+import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount, keyIn, venueOf, venueProblem, type AccountRow } from '../exchanges/account.ts'
 import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
-import { answeredTo } from '../http/replay.ts'
+import { answeredTo, sequenceIdIn } from '../http/replay.ts'
 import { assetName, decimal, text } from '../http/schemas.ts'
 import { coinAt, exchangeTransferShape, presentExchangeTransfer, tellTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
@@ -35,6 +35,8 @@ export const createExchangeWithdrawal = endpoint({
   ],
   method: 'POST', path: '/dac/v1/exchange-withdrawals', summary: 'Withdraw from an exchange to an own wallet', access: 'write',
   body: withdrawalBody, response: exchangeTransferShape,
+  earlier: ({ services, caller, fields, body }) => answeredTo(
+    services.database, 'exchange_transfers', caller, sequenceIdIn(fields['sequence_id']), body ? hashPayload(body) : UNREADABLE_PAYLOAD),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(

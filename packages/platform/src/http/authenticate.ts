@@ -8,6 +8,8 @@ import { isAllowed } from './ip-allow-list.ts'
 import type { RateState } from './rate-limit.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
+/** Signer nodes compare a key byte by byte with the claim `sub`, and ids of transfers are made of it: it has one spelling. */
+const NO_KEY = 'must be an API key as it was issued: a UUID with its letters in lower case, the same as the claim sub'
 
 /** A header that appears once, or null. Throws where it appears twice: Node would silently keep the first. */
 function onlyHeader(message: IncomingMessage, name: string): string | null {
@@ -41,7 +43,7 @@ async function attempt(services: Services, { raw: message, ip }: FastifyRequest,
   if (apiKey === null) throw new AuthError('x-api-key', 'header is missing')
   const match = /^(?:Bearer|Token) +([^\s]+)$/i.exec(authorization.trim())
   if (!match) throw new AuthError('Authorization', 'must be "Bearer <JWT>" or "Token <JWT>"')
-  if (!UUID.test(apiKey)) throw new AuthError('x-api-key', 'is not an API key: a lower-case UUID')
+  if (!UUID.test(apiKey)) throw new AuthError('x-api-key', NO_KEY)
   const caller = await services.callers.find(apiKey)
   if (!caller) throw new AuthError('x-api-key', 'is unknown or revoked')
   const signed: SignedRequest = { token: match[1] as string, method: message.method ?? 'GET', uri: message.url ?? '/', body: rawBody }

@@ -1,7 +1,7 @@
 import type { KeyObject } from 'node:crypto'
 import { parsePublicKey } from '@custody/request-auth'
 import type { Environment } from '../environment.ts'
-import type { Database } from '../database/pool.ts'
+import { within, type Database } from '../database/pool.ts'
 import type { Caller } from './endpoint.ts'
 import { Batch } from '../batch.ts'
 import { readRanges, type Range } from './ip-allow-list.ts'
@@ -51,7 +51,8 @@ export class Callers {
 
   /** Spends the nonce and counts the request, durably. One beyond its limit keeps its nonce. */
   admit(asking: Asking): Promise<Admitted> {
-    return this.#admissions.ask(asking)
+    // One that waits behind a call without an answer does not wait for its own in addition. It may be admitted later, for nothing.
+    return within(this.#admissions.ask(asking), this.#database.soonMs)
   }
 
   async #admit(asking: readonly Asking[]): Promise<Admitted[]> {

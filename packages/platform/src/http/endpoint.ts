@@ -42,6 +42,17 @@ export interface ServerEvent {
   data: string
 }
 
+/** A request that may carry an idempotency key, also one whose other fields are refused. */
+export interface Repeated<Body> {
+  services: Services
+  caller: Caller
+  /** Of the JSON body, as they were sent: their types are not checked. */
+  fields: Readonly<Record<string, unknown>>
+  /** Undefined where the body, the query or the path is refused. */
+  body: Body | undefined
+  params: Readonly<Record<string, string>>
+}
+
 export interface Reply {
   status?: number
   headers?: Record<string, string>
@@ -70,6 +81,11 @@ export interface Operation<B extends z.ZodType = z.ZodType, Q extends z.ZodType 
   /** Of the 200 answer, where it is not JSON. */
   mediaType?: string
   handler(context: Context<z.output<B>, z.output<Q>, z.output<P>>): Promise<Reply>
+  /**
+   * The answer that the request's idempotency key has already; null where it is new, or cannot be read. It is looked up where the
+   * request is refused, and takes the place of the refusal: what was made under the key exists, whatever is wrong with this request.
+   */
+  earlier?(request: Repeated<z.output<B>>): Promise<Reply | null>
 }
 
 /** One endpoint of the API: one file holds its schemas and handler. */

@@ -2,8 +2,8 @@ import { ApiError } from '../errors.ts'
 
 /**
  * A caller's signature covers the path as it was spelt, and the signer nodes know one spelling of each: what the router
- * would tidy up (a query, percent-encoding, a fragment, the absolute form) is refused on writes.
- * @param target as it stands in the request line
+ * would tidy up (a query, percent-encoding, a fragment) is refused on writes.
+ * @param target in origin-form
  * @param path of the endpoint, with its parameters in braces
  * @throws ApiError `INVALID_REQUEST`
  */

@@ -3,22 +3,33 @@ import type { Socket } from 'node:net'
 import { ApiError, type ErrorCode } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
 import { problemOf } from './problems.ts'
+import type { Routes } from './routes.ts'
 import { rateHeaders, type AddressLimits } from './rate-limit.ts'
 
 const MEANINGS: Record<string, [ErrorCode, string]> = {
   HPE_HEADER_OVERFLOW: ['HEADERS_TOO_LARGE', 'the path and headers have more than 16 KiB together'],
-  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request took more than 30 seconds to arrive'],
+  ERR_HTTP_REQUEST_TIMEOUT: ['REQUEST_TIMEOUT', 'the request did not arrive within 30 seconds'],
 }
 
-/** Answers bytes of which no request can be made, so that no framework sees them. */
-export function answerMalformed(services: Services, limits: AddressLimits, error: { code?: string }, socket: Socket): void {
+/**
+ * Answers bytes of which no request can be made, so that no framework sees them.
+ * @param routes for requests by a method that Node does not parse
+ */
+export function answerMalformed(
+  services: Services, limits: AddressLimits, error: { code?: string; rawPacket?: unknown }, socket: Socket, routes?: Routes
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) return
+  const unrouted = error.code === 'HPE_INVALID_METHOD' && error.rawPacket instanceof Buffer
+    ? routes?.unknownMethod(error.rawPacket) : undefined
+  if (unrouted) return answerOnSocket(services, limits, unrouted.error, socket, unrouted.allow === null ? {} : { allow: unrouted.allow })
   const [code, message] = MEANINGS[error.code ?? ''] ?? ['INVALID_REQUEST', 'the bytes received are not a valid HTTP request']
   answerOnSocket(services, limits, new ApiError(code, message), socket)
 }
 
 /** Writes an error to a socket and ends it. */
-export function answerOnSocket(services: Services, limits: AddressLimits, error: ApiError, socket: Socket): void {
+export function answerOnSocket(
+  services: Services, limits: AddressLimits, error: ApiError, socket: Socket, more: Readonly<Record<string, string>> = {}
+): void {
   const requestId = services.environment.uuid()
   const body = JSON.stringify(problemOf(services.checkout.base, error, requestId))
   const headers = {
@@ -27,6 +38,7 @@ export function answerOnSocket(services: Services, limits: AddressLimits, error:
     'content-length': Buffer.byteLength(body),
     'x-request-id': requestId,
     'cache-control': 'no-store',
+    ...more,
     ...rateHeaders(limits.strangers.count(socket.remoteAddress ?? '', services.environment.now())),
   }
   const lines = Object.entries(headers)

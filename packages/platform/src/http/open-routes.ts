@@ -99,7 +99,7 @@ export function registerProbes(server: FastifyInstance, services: Services, limi
     () => services.environment.now()
   )
   server.get('/readyz', { preHandler: look }, async (request, reply) => {
-    const { deep } = readQuery(DEEP, request.query as Record<string, unknown>)
+    const { deep } = readQuery(DEEP, request.query as Record<string, unknown>, ['deep'])
     const { ready: accepts, signing, attended, checks } = await ready()
     const isReady = accepts && ((signing && attended) || deep === undefined)
     return reply.code(isReady ? 200 : 503).send({ status: isReady ? 'ok' : 'unavailable', checks })

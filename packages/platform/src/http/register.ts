@@ -1,10 +1,11 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
+import { ApiError } from '../errors.ts'
 import type { Door, Holder } from './door.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
 import type { Streams } from './streams.ts'
-import { assertStorablePath, readBody, readParams, readQuery } from './validate.ts'
+import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from './validate.ts'
 
 /** Makes an endpoint a route: lets the caller in, validates, calls its handler. */
 export function register<O extends Operation>(
@@ -30,14 +31,34 @@ export function register<O extends Operation>(
     // Before the caller is authenticated, because that already reads the database by parts of the path.
     assertStorablePath(request.params as Record<string, string>)
     const rawBody = request.body instanceof Buffer ? request.body.toString('utf8') : ''
-    const { admission, holder } = await door.admit(services, request, rawBody, definition)
-    // Without a schema a body may be absent, or an empty object.
-    const body =
-      definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
-    const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
-    const params = definition.params ? readParams(definition.params, request.params) : undefined
-    const lastEventId = request.headers['last-event-id']?.toString()
-    const context = { services, ...(admission as Admission), body, query, params, askedAt, lastEventId }
-    return { holder, answer: await definition.handler(context) }
+    const { admission, holder } = await services.database.soon(
+      () => door.admit(services, request, rawBody, definition))
+    let body: unknown
+    try {
+      // Without a schema a body may be absent, or an empty object.
+      const given =
+        definition.body || (definition.method !== 'GET' && rawBody.trim() !== '') ? readBody(definition.body ?? null, rawBody) : undefined
+      const query = readQuery(definition.query ?? null, request.query as Record<string, unknown>)
+      const params = definition.params ? readParams(definition.params, request.params) : undefined
+      body = given
+      const lastEventId = request.headers['last-event-id']?.toString()
+      const context = { services, ...(admission as Admission), body, query, params, askedAt, lastEventId }
+      const handled = () => definition.handler(context)
+      // What is written is waited for longer: its caller would not know whether it was made.
+      return { holder, answer: await (definition.method === 'GET' ? services.database.soon(handled) : handled()) }
+    } catch (refusal) {
+      const earlier = await earlierAnswer(refusal, rawBody, body, request.params as Record<string, string>, admission as Admission)
+      if (earlier) return { holder, answer: earlier }
+      throw refusal
+    }
+  }
+
+  /** What was answered to the request's idempotency key before, in place of a refusal; a lost connection refuses nothing. */
+  async function earlierAnswer(
+    refusal: unknown, rawBody: string, body: unknown, params: Record<string, string>, { caller }: Admission
+  ): Promise<Reply | null> {
+    if (definition.earlier === undefined || !(refusal instanceof ApiError)) return null
+    const fields = fieldsOf(rawBody)
+    return fields && definition.earlier({ services, caller, fields, body, params })
   }
 }

@@ -1,4 +1,6 @@
 import { isConnectionError, type Queryable } from '../database/pool.ts'
+import { sequenceId } from '@custody/request-auth/bodies'
+import { assetName } from './schemas.ts'
 import type { Caller, Reply } from './endpoint.ts'
 import { isSamePayload } from '../engine/payload.ts'
 
@@ -17,6 +19,20 @@ export async function answeredBefore(
     'select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1 and sequence_id = $2',
     [walletId, sequenceId, workspace])
   return known ? replayed(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
+}
+
+/** A key as it was sent; undefined where there is none, or none that a request could have been taken with. */
+export const sequenceIdIn = (value: unknown): string | undefined => sequenceId.safeParse(value).data
+
+/** As {@link answeredBefore}, by a wallet's asset as it was sent: whether the asset and its network are still offered does not matter. */
+export async function answeredInWallet(
+  database: Queryable, { workspaceId, subAccountId }: Caller, asset: unknown, sequenceId: string | undefined, payloadHash: string
+): Promise<Reply | null> {
+  const ticker = assetName.safeParse(asset).data
+  if (sequenceId === undefined || ticker === undefined) return null
+  const wallet = await database.one<{ id: string }>(
+    'select id from wallets where workspace_id = $1 and sub_account_id = $2 and asset = $3', [workspaceId, subAccountId, ticker])
+  return wallet ? answeredBefore(database, workspaceId, wallet.id, sequenceId, payloadHash) : null
 }
 
 /** The same of what a sub-account's own keys count in, and whose rows keep their first answer. */

@@ -4,7 +4,7 @@ import { mustBeOneOf } from './validate.ts'
 
 import { text } from '@custody/request-auth/bodies'
 
-export { assetName, decimal, text } from '@custody/request-auth/bodies'
+export { assetName, decimal, decimalSchema, text } from '@custody/request-auth/bodies'
 
 /** Whether a text can be sent in a header as it is: what a provider issues as a key is such a text. */
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)

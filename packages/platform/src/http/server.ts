@@ -14,7 +14,10 @@ import { openApiDocument } from './openapi/document.ts'
 import { registerPage, type Page } from './page.ts'
 import { logProblem, PATH_PART_MAX, sendError } from './problems.ts'
 import { AddressLimits, rateHeaders, type RateState } from './rate-limit.ts'
+import { parseQuery } from './query.ts'
 import { register } from './register.ts'
+import { Routes } from './routes.ts'
+import { originForm } from './target.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,6 +27,10 @@ declare module 'fastify' {
 }
 
 const BODY_BYTES_MAX = 1024 * 1024
+/** A request has to arrive within this time. */
+const REQUEST_TIMEOUT_MS = 30_000
+/** How often Node looks for requests that did not; 30 seconds where it is not set. */
+const REQUEST_CHECK_EVERY_MS = 1000
 
 /** Endpoints with a door of their own, that are none of the API. */
 export interface OtherEndpoints<O extends Operation = never> { list: readonly O[]; door(limits: AddressLimits): Door<O> }
@@ -55,14 +62,19 @@ export async function buildServer<O extends Operation = never>(
     // As many of the last hops are ours; what stands before them the client may have written itself.
     trustProxy: (_address, hop) => hop < services.settings.trustProxy,
     genReqId: () => services.environment.uuid(),
-    requestTimeout: 30_000,
+    requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: 65_000,
     exposeHeadRoutes: true,
     // What still arrives while the server closes is answered: everything it needs is closed after it.
     return503OnClosing: false,
     // Node answers such a request itself, without our headers; so it is refused below.
-    http: { requireHostHeader: false },
-    routerOptions: { maxParamLength: PATH_PART_MAX, ignoreTrailingSlash: false },
+    http: {
+      requireHostHeader: false, connectionsCheckingInterval: REQUEST_CHECK_EVERY_MS,
+      // Where it is longer than the request's, as it is by default, Node takes each for the other.
+      headersTimeout: REQUEST_TIMEOUT_MS,
+    },
+    rewriteUrl: originForm,
+    routerOptions: { maxParamLength: PATH_PART_MAX, ignoreTrailingSlash: false, querystringParser: parseQuery },
     logger: false,
     frameworkErrors(error, request, reply) {
       // No hook runs for these.
@@ -70,7 +82,7 @@ export async function buildServer<O extends Operation = never>(
       void sendError(services, request as FastifyRequest, reply as unknown as FastifyReply, error)
       logProblem(services, request as FastifyRequest, reply as unknown as FastifyReply)
     },
-    clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket),
+    clientErrorHandler: (error, socket) => answerMalformed(services, limits, error, socket, routes),
   })
   server.decorateRequest('rate', null)
   server.decorateRequest('problem', null)
@@ -91,15 +103,28 @@ export async function buildServer<O extends Operation = never>(
   )
   server.setValidatorCompiler(() => () => true)
   server.setSerializerCompiler(() => (data) => stringifyJson(data))
-  server.addHook('onRequest', async (request) => {
+  const routes = new Routes(server)
+  const sendUnrouted = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    countAddress(limits.strangers, services, request)
+    const { error, allow } = routes.unrouted(request.method, request.url)
+    if (allow !== null) reply.header('allow', allow)
+    await sendError(services, request, reply, error)
+    return reply
+  }
+  server.addHook('onRequest', async (request, reply) => {
     if (request.headers.host === undefined && request.raw.httpVersion !== '1.0')
       throw new ApiError('INVALID_REQUEST', 'Host: header is missing', { field: 'Host' })
-    if (!request.is404 && (request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
+    // Before its body is read, which may be of any type.
+    if (request.is404) return sendUnrouted(request, reply)
+    if (!request.url.startsWith('/'))
+      throw new ApiError('INVALID_REQUEST', 'path: must begin with a slash, or with http:// or https:// and a host', { field: 'path' })
+    if ((request.method === 'GET' || request.method === 'HEAD') && hasBody(request)) {
       throw new ApiError('INVALID_REQUEST', `body: a ${request.method} has none; send what it asks for as query parameters`, {
         field: 'body',
       })
     }
     assertPlainBody(request)
+    return undefined
   })
   server.addHook('onSend', (request, reply, payload, done) => {
     finish(request, reply)
@@ -113,25 +138,7 @@ export async function buildServer<O extends Operation = never>(
     done()
   })
   server.setErrorHandler((error, request, reply) => sendError(services, request, reply, error))
-  const routes: { method: string; pattern: RegExp }[] = []
-  server.addHook('onRoute', ({ method, url }) => {
-    const pattern = new RegExp(`^${url.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`).replaceAll(/:\w+/g, '[^/]+')}$`)
-    for (const each of [method].flat()) routes.push({ method: each, pattern })
-  })
-  server.setNotFoundHandler((request, reply) => {
-    countAddress(limits.strangers, services, request)
-    const path = request.url.split('?', 1)[0] as string
-    const allowed = routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method)
-    if (allowed.length === 0)
-      return sendError(services, request, reply, new ApiError('NOT_FOUND', `no such path: ${request.method} ${path.slice(0, 200)}`))
-    reply.header('allow', allowed.join(', '))
-    return sendError(
-      services,
-      request,
-      reply,
-      new ApiError('METHOD_NOT_ALLOWED', `${request.method} is not supported here; use ${allowed.join(' or ')}`)
-    )
-  })
+  server.setNotFoundHandler((request, reply) => sendUnrouted(request, reply))
   const streams = new Streams(services)
   // Closing waits for every open answer, and a stream has no end of its own.
   server.addHook('preClose', async () => streams.close())
@@ -151,9 +158,9 @@ const hasBody = ({ headers }: FastifyRequest): boolean =>
   headers['transfer-encoding'] !== undefined || !/^0*$/.test(headers['content-length'] ?? '')
 
 /** Nothing here decompresses: the signed hash covers the bytes as sent. @throws ApiError `UNSUPPORTED_MEDIA_TYPE` */
-function assertPlainBody({ is404, headers }: FastifyRequest): void {
+function assertPlainBody({ headers }: FastifyRequest): void {
   const coding = headers['content-encoding']
-  if (is404 || coding === undefined || /^identity$/i.test(coding)) return
+  if (coding === undefined || /^identity$/i.test(coding)) return
   throw new ApiError(
     'UNSUPPORTED_MEDIA_TYPE', 'Content-Encoding: must be absent or identity; send the body without compression, as the body hash covers '
     + 'the bytes as sent', { field: 'Content-Encoding' })

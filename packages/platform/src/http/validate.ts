@@ -3,6 +3,7 @@ import { parsedBy } from '@custody/request-auth/bodies'
 import type { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { likelyName } from '../likely.ts'
+import { UNDECODABLE } from './query.ts'
 
 const NAME_SHOWN_MAX = 100
 const BYTE_ORDER_MARK = '\uFEFF'
@@ -22,22 +23,43 @@ export function readBody<T>(schema: z.ZodType<T> | null, rawBody: string): T {
 }
 
 /**
- * The parameters of a query string.
+ * The parameters of a query string, as `parseQuery` reads them. An empty one is refused: as a filter it would find nothing.
  * @param schema null: the request takes none
+ * @param mayBeEmpty names that stand without a value
  * @throws ApiError 400 that names the parameter
  */
-export function readQuery<T>(schema: z.ZodType<T> | null, given: Record<string, unknown>): T {
+export function readQuery<T>(schema: z.ZodType<T> | null, given: Record<string, unknown>, mayBeEmpty: readonly string[] = []): T {
   const names = schema ? namesOf(schema) : []
   for (const [name, value] of Object.entries(given)) {
     if (!names.includes(name)) throw unknownName(name, 'parameter', names, 'which takes none')
     if (Array.isArray(value)) throw new ApiError('INVALID_REQUEST', `${name}: is given twice; give it once`, { field: name })
+    if (value === UNDECODABLE) {
+      throw new ApiError(
+        'INVALID_REQUEST', `${name}: is not percent-encoded UTF-8: write % as %25, and other characters as the bytes of their UTF-8`,
+        { field: name })
+    }
   }
-  return schema ? parse(schema, given, 'query') : (undefined as T)
+  const query = schema ? parse(schema, given, 'query') : (undefined as T)
+  const empty = Object.keys(given).find((name) => given[name] === '' && !mayBeEmpty.includes(name))
+  if (empty !== undefined) {
+    throw new ApiError('INVALID_REQUEST', `${empty}: must not be empty; leave it out for no filter`, { field: empty })
+  }
+  return query
 }
 
 /** @throws ApiError 400 that names the part of the path */
 export function readParams<T>(schema: z.ZodType<T>, given: unknown): T {
   return parse(schema, given, 'path')
+}
+
+/** The fields of a JSON body, unchecked; null where it is no JSON object. */
+export function fieldsOf(rawBody: string): Record<string, unknown> | null {
+  try {
+    return parseObject(rawBody)
+  } catch (error) {
+    if (error instanceof ApiError) return null
+    throw error
+  }
 }
 
 function parseObject(rawBody: string): Record<string, unknown> {

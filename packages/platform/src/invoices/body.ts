@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optional, sequenceId } from '@custody/request-auth/bodies'
-import { assetName, decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
+import { assetName, decimal, decimalSchema, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { FIATS } from './quote.ts'
 
 const URL_MAX = 2000
@@ -18,9 +18,8 @@ const webUrl = (description: string) => text(URL_MAX)
   }, 'must be an http(s) URL without user and password')
   .meta({ minLength: 1, maxLength: URL_MAX, format: 'uri', description })
 
-export const toleranceField = decimal.meta({
-  type: 'number', description: `Percent of the amount that may be missing; 0 to ${TOLERANCE_PERCENT.most}, four decimals`,
-})
+export const toleranceField = decimal.meta(
+  decimalSchema(`Percent of the amount that may be missing; 0 to ${TOLERANCE_PERCENT.most}, four decimals`))
 
 export const expiresInField = wholeNumber(
   EXPIRES_IN_S.least, EXPIRES_IN_S.most, `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`
@@ -29,7 +28,7 @@ export const expiresInField = wholeNumber(
 /** Body of POST /dac/v1/invoices. */
 export const invoiceBody = z.strictObject({
   fiat: optional(oneOf(FIATS, 'Currency of `fiat_amount`')),
-  fiat_amount: optional(decimal).meta({ type: 'number', description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
+  fiat_amount: optional(decimal).meta({ description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
   asset: optional(assetName).meta({ description: 'In place of a currency: the asset that `amount` is counted in' }),
   amount: optional(decimal),
   assets: optional(z.array(assetName).min(1).max(OFFERS_MAX)).meta({

@@ -1,8 +1,8 @@
 import { stringifyJson } from '@custody/request-auth'
-import { hashPayload } from '../engine/payload.ts'
+import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { answeredTo, onceOnly } from '../http/replay.ts'
+import { answeredTo, sequenceIdIn, onceOnly } from '../http/replay.ts'
 import { invoiceBody, type InvoiceBody } from './body.ts'
 import { placeFor, readyFor } from './choose.ts'
 import { newInvoiceId, type Invoice, type InvoiceRow, type OfferRow } from './invoice.ts'
@@ -25,6 +25,8 @@ export const createInvoice = endpoint({
   example: { fiat: 'USD', fiat_amount: 25.5, assets: ['BTC', 'ETH'], order_id: 'order-1001', sequence_id: 'order-1001' },
   method: 'POST', path: '/dac/v1/invoices', summary: 'Create an invoice', access: 'write',
   body: invoiceBody, response: invoiceShape,
+  earlier: ({ services, caller, fields, body }) =>
+    answeredTo(services.database, 'invoices', caller, sequenceIdIn(fields['sequence_id']), body ? hashAsked(body) : UNREADABLE_PAYLOAD),
   async handler({ services, caller, body }) {
     const payloadHash = hashAsked(body)
     return onceOnly(

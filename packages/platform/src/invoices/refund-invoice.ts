@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { transactionShape } from '../engine/present.ts'
-import { createTransfer } from '../transactions/create-transaction.ts'
+import { createTransfer, earlierTransfer } from '../transactions/create-transaction.ts'
 import { readOwnInvoice } from './invoice.ts'
 
 /**
@@ -26,5 +26,10 @@ export const refundInvoice = endpoint({
     }
     const { row } = await readOwnInvoice(services, services.database, caller, id)
     return createTransfer({ services, caller, body, signed }, row.id)
+  },
+  async earlier(request) {
+    const { services, caller, params } = request
+    const { row } = await readOwnInvoice(services, services.database, caller, params['id'] as string)
+    return earlierTransfer(request, row.id)
   },
 })

@@ -4,12 +4,13 @@ import { claimedNonceAndSubject, stringifyJson, transactionId, type SignedReques
 import { STAKED_ASSET } from '@custody/request-auth/bodies'
 import { findAsset } from '../assets/find-asset.ts'
 import type { Queryable } from '../database/pool.ts'
-import type { Caller, Reply } from '../http/endpoint.ts'
+import type { Caller, Repeated, Reply } from '../http/endpoint.ts'
+import { UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import { insertTransaction } from '../engine/insert.ts'
 import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import { presentTransaction } from '../engine/present.ts'
-import { answeredBefore, onceOnly } from '../http/replay.ts'
+import { answeredBefore, answeredInWallet, sequenceIdIn, onceOnly } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findWallet } from '../assets/find-wallet.ts'
 import { lockCounting } from '../engine/counted.ts'
@@ -24,14 +25,24 @@ interface Opening {
   payloadHash: string
 }
 
+type StakingBody = { sequence_id?: string | undefined }
+
+const hashStaking = (kind: StakingKind, body: StakingBody): string =>
+  createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
+
+/** The answer to the staking request that was made with the request's `sequence_id` before: the TRX wallet's keys are one set. */
+export const earlierStaking = (kind: StakingKind) =>
+  ({ services, caller, fields, body }: Repeated<StakingBody>): Promise<Reply | null> => answeredInWallet(
+    services.database, caller, STAKED_ASSET, sequenceIdIn(fields['sequence_id']), body ? hashStaking(kind, body) : UNREADABLE_PAYLOAD)
+
 /** Answers a staking request at most once. @param make makes what is asked for out of the caller's TRX wallet */
 export async function once(
-  services: Services, caller: Caller, kind: StakingKind, body: { sequence_id?: string | undefined },
+  services: Services, caller: Caller, kind: StakingKind, body: StakingBody,
   make: (opened: Opening) => Promise<Reply>
 ): Promise<Reply> {
   const { asset, network } = findAsset(services, STAKED_ASSET)
   const wallet = await findWallet(services.database, caller, asset.asset_name)
-  const payloadHash = createHash('sha256').update(JSON.stringify([kind, body], Object.keys(body).sort())).digest('hex')
+  const payloadHash = hashStaking(kind, body)
   return onceOnly(
     () => answeredBefore(services.database, caller.workspaceId, wallet.id, body.sequence_id, payloadHash),
     async () => make({ asset, network, wallet, account: await services.addresses.omnibus(network, caller), payloadHash }),

@@ -3,7 +3,7 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { checkedAddress, stakingShape } from './body.ts'
 import { asked } from './chain.ts'
-import { create, once } from './create.ts'
+import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
 /** Takes back TRX whose cooldown is over. The chain releases no part of it: all that has matured on the account returns. */
@@ -17,6 +17,7 @@ export const releaseUnstaked = endpoint({
   example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', sequence_id: 'release-3' },
   method: 'POST', path: '/dav/v1/release-unstaked', summary: 'Release unstaked TRX after its cooldown', access: 'write',
   body: releaseBody, response: stakingShape,
+  earlier: earlierStaking('RELEASE'),
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'RELEASE', body, async (opened) => {

@@ -6,7 +6,7 @@ import { lockedBalance, post } from '../ledger/post.ts'
 import { quotePlatformFee, reservePlatformFee } from '../prepaid-fee/fees.ts'
 import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
 import { asked, lendableAfter, receiverRefusal, worthOf } from './chain.ts'
-import { create, once } from './create.ts'
+import { create, earlierStaking, once } from './create.ts'
 import { assertReceivable } from './receiver.ts'
 import { feeOf, stepsOf } from './steps.ts'
 
@@ -25,6 +25,7 @@ export const stake = endpoint({
   example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'stake-3' },
   method: 'POST', path: '/dav/v1/stake', summary: 'Stake TRX for energy or bandwidth', access: 'write', body: stakeBody,
   response: stakingShape,
+  earlier: earlierStaking('STAKE'),
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'STAKE', body, async (opened) => {

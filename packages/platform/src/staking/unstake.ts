@@ -5,7 +5,7 @@ import { endpoint } from '../http/endpoint.ts'
 import { lockedBalance, post } from '../ledger/post.ts'
 import { checkedAddress, checkedAmount, stakingShape } from './body.ts'
 import { asked, MATURED_FIRST, TOO_MANY, unstakeRefusal, worthOf } from './chain.ts'
-import { create, once } from './create.ts'
+import { create, earlierStaking, once } from './create.ts'
 import { feeOf, stakeAccounts, stepsOf } from './steps.ts'
 
 /** Unstakes that the chain has not seen. */
@@ -26,6 +26,7 @@ export const unstake = endpoint({
   ],
   example: { asset: 'TRX', address: 'TJCnKsPa7y5okkXvQAidZBzqx3QyQ6sxMW', resource: 'ENERGY', amount: 100, sequence_id: 'unstake-3' },
   method: 'POST', path: '/dav/v1/unstake', summary: 'Unstake TRX', access: 'write', body: stakeBody, response: stakingShape,
+  earlier: earlierStaking('UNSTAKE'),
   async handler({ services, caller, body, signed }) {
     const address = checkedAddress(services, body.address)
     return once(services, caller, 'UNSTAKE', body, async (opened) => {

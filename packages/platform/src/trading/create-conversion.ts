@@ -1,13 +1,13 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
-import { hashPayload, isSamePayload } from '../engine/payload.ts'
+import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
-import { replayed } from '../http/replay.ts'
+import { sequenceIdIn, replayed } from '../http/replay.ts'
 import { text } from '../http/schemas.ts'
 import {
   bestConversion, conversionBody, conversionShape, findConversion, insertConversion, presentConversion, type ConversionRow,
@@ -36,6 +36,16 @@ export const createConversion = endpoint({
   ],
   example: { from_asset: 'BTC', to_asset: 'USDT', amount: 0.015, sequence_id: 'convert-12' },
   method: 'POST', path: '/dac/v1/conversions', summary: 'Convert', access: 'write', body, response: conversionShape,
+  async earlier({ services, caller, fields, body: asked }) {
+    const payloadHash = asked ? hashPayload(asked) : UNREADABLE_PAYLOAD
+    const quote = text(100).safeParse(fields['quote']).data
+    const keys = [{ quote }, { sequence_id: sequenceIdIn(fields['sequence_id']) }]
+    for (const key of keys) {
+      const known = await answeredBefore(services, services.database, caller, key, payloadHash).catch(nothingFound)
+      if (known) return known
+    }
+    return null
+  },
   async handler({ services, caller, body: asked, askedAt }) {
     const payloadHash = hashPayload(asked)
     const { quote, sequence_id: sequence } = asked
@@ -51,13 +61,20 @@ export const createConversion = endpoint({
 })
 
 async function answeredBefore(
-  services: Services, database: Queryable, caller: Caller, { quote, sequence_id: sequence }: Body, payloadHash: string
+  services: Services, database: Queryable, caller: Caller, { quote, sequence_id: sequence }: Pick<Body, 'quote' | 'sequence_id'>,
+  payloadHash: string
 ): Promise<Reply | null> {
   const known = quote !== undefined ? await findConversion(database, caller, quote, 'quote')
     : sequence === undefined ? null : await bySequence(database, caller, sequence)
   if (!known || known.order === null) return null
   const shown = known.row.response ?? stringifyJson(presentConversion(known.row, known.order, services.environment.now()))
   return replayed(shown, quote !== undefined || isSamePayload(known.row.payload_hash ?? undefined, payloadHash))
+}
+
+/** A quote that does not exist has no answer. */
+function nothingFound(error: unknown): null {
+  if (error instanceof ApiError && error.code === 'NOT_FOUND') return null
+  throw error
 }
 
 async function bySequence(database: Queryable, caller: Caller, sequence: string) {

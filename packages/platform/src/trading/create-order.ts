@@ -1,15 +1,15 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
 import type { Queryable } from '../database/pool.ts'
-import { hashPayload } from '../engine/payload.ts'
+import { hashPayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { findAccount } from '../exchanges/account.ts'
 import { asked, findMarket } from '../exchanges/market-data.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
-import { answeredTo } from '../http/replay.ts'
-import { decimal, oneOf, text, wholeNumber } from '../http/schemas.ts'
+import { answeredTo, sequenceIdIn } from '../http/replay.ts'
+import { decimal, decimalSchema, oneOf, text, wholeNumber } from '../http/schemas.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 import { checkBody, checkTraits, SLIPPAGE_BPS, SLIPPAGE_BPS_MAX, termsOf } from './terms.ts'
@@ -18,11 +18,10 @@ const orderBody = z.strictObject({
   exchange_account: text(100).meta({ description: 'Id of an exchange account' }),
   market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
   side: oneOf(['buy', 'sell']), type: oneOf(['market', 'limit']),
-  amount: decimal.optional().meta({ type: 'number', description: 'In the base coin, on the market’s grid' }),
-  quote_amount: decimal.optional().meta({
-    type: 'number', description: 'In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid',
-  }),
-  price: decimal.optional().meta({ type: 'number', description: 'Of a limit order, on the market’s grid' }),
+  amount: decimal.meta(decimalSchema('In the base coin, on the market’s grid')).optional(),
+  quote_amount: decimal.meta(decimalSchema(
+    'In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid')).optional(),
+  price: decimal.meta(decimalSchema('Of a limit order, on the market’s grid')).optional(),
   time_in_force: oneOf(['GTC', 'IOC', 'FOK'], 'GTC for a limit order, IOC for a market order, where it is absent').optional(),
   post_only: z.boolean().optional().meta({ description: 'Refused by the exchange rather than filled at once' }),
   max_slippage_bps: wholeNumber(
@@ -46,6 +45,8 @@ export const createOrder = endpoint({
     sequence_id: 'rebalance-7',
   },
   method: 'POST', path: '/dac/v1/orders', summary: 'Create an order', access: 'write', body: orderBody, response: orderShape,
+  earlier: ({ services, caller, fields, body }) =>
+    answeredTo(services.database, 'orders', caller, sequenceIdIn(fields['sequence_id']), body ? hashPayload(body) : UNREADABLE_PAYLOAD),
   async handler({ services, caller, body, askedAt }) {
     const payloadHash = hashPayload(body)
     return decidedOnce(

@@ -5,15 +5,15 @@ import { notePart } from '@custody/tracing'
 import { findAsset } from '../assets/find-asset.ts'
 import { RAISED, raised } from '../database/raised.ts'
 import { ApiError } from '../errors.ts'
-import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
-import { hashPayload, isSamePayload } from '../engine/payload.ts'
+import { endpoint, type Caller, type Repeated, type Reply } from '../http/endpoint.ts'
+import { hashPayload, isSamePayload, UNREADABLE_PAYLOAD } from '../engine/payload.ts'
 import { checkExchangeDestination } from '../exchange-transfers/destination.ts'
 import { exhausted, quotePlatformFee } from '../prepaid-fee/fees.ts'
 import type { Services } from '../engine/services.ts'
 import type { KnownWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
-import { answeredBefore, madeOnce, onceOnly, replayed } from '../http/replay.ts'
+import { answeredBefore, answeredInWallet, sequenceIdIn, madeOnce, onceOnly, replayed } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import type { Written } from './write-withdrawal.ts'
 
@@ -31,7 +31,19 @@ export const createTransaction = endpoint({
   method: 'POST', path: '/dac/v1/transaction', summary: 'Create an outgoing transfer', access: 'write',
   body: transferBody, response: transactionShape,
   handler: (asked) => createTransfer(asked),
+  earlier: (request) => earlierTransfer(request),
 })
+
+/**
+ * The answer to the transfer that was made with the request's asset and `sequence_id` before.
+ * @param invoice as of {@link createTransfer}
+ */
+export function earlierTransfer(
+  { services, caller, fields, body }: Repeated<TransferBody>, invoice: string | null = null
+): Promise<Reply | null> {
+  const payloadHash = body === undefined ? UNREADABLE_PAYLOAD : hashTransfer(body, invoice)
+  return answeredInWallet(services.database, caller, fields['asset'], sequenceIdIn(fields['sequence_id']), payloadHash)
+}
 
 /**
  * Creates the transfer that a caller's signed request asks for.

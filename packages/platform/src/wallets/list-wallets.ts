@@ -1,10 +1,9 @@
-import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { closureOf, findAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { exact } from '../decimals.ts'
 import { assetName } from '../http/schemas.ts'
 import type { WalletRow } from '../assets/find-wallet.ts'
+import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
 import { presentWallet, walletShape } from './present.ts'
 
 /** Wallets of one asset with what can be sent (`balance`) and all that is held on chain (`omnibus_balance`). */
@@ -23,31 +22,20 @@ export const listWallets = endpoint({
   }).meta({ id: 'WalletBalance' })),
   async handler({ services, caller, query }) {
     const { asset, network } = findAsset(services, query.asset)
-    const rows = await services.database.query<WalletRow & { available: string; held: string }>(
-      `select w.id, w.asset, w.status, w.created_at, w.network,
-         coalesce(sum(a.balance) filter (where a.kind = 'available'), 0)::text available,
-         coalesce(
-           sum(a.balance) filter (
-             where a.kind in (
-               'available', 'reserved', 'unswept', 'frozen', 'staked_energy', 'staked_bandwidth', 'staked_energy_reserved',
-               'staked_bandwidth_reserved', 'cooling'
-             )
-           ),
-           0
-         )::text held
+    const rows = await services.database.query<WalletRow & BalanceRow>(
+      `select w.id, w.asset, w.status, w.created_at, w.network, ${BALANCE_COLUMNS}
        from wallets w left join ledger_accounts a on a.workspace_id = w.workspace_id and a.wallet_id = w.id and a.asset = w.asset
        where w.workspace_id = $3 and w.sub_account_id = $1 and w.asset = $2 group by w.workspace_id, w.id`,
       [caller.subAccountId, asset.asset_name, caller.workspaceId])
-    const amount = (text: string) => exact(formatAmount(BigInt(text) < 0n ? 0n : BigInt(text), asset.decimals))
     if (rows.length === 0) return { body: [] }
     const address = await services.addresses.omnibus(network, caller)
     const kept = await services.networks.get(network.code).kept(address, asset)
     const omnibus = { address, subAccount: caller.subAccountIndex }
     const closed = closureOf(services, asset)
-    const body = rows.map((row) => ({
-      ...presentWallet(row, network, omnibus),
-      balance: amount((BigInt(row.available) - kept).toString()), omnibus_balance: amount(row.held), closed,
-    }))
+    const body = rows.map((row) => {
+      const { spendable, total } = balancesOf(row, kept, asset)
+      return { ...presentWallet(row, network, omnibus), balance: spendable, omnibus_balance: total, closed }
+    })
     return { body }
   },
 })

@@ -54,7 +54,7 @@ const CUT_SEEN_TURNS = 8
 const PATIENCE = 'statement_timeout=0&idle_in_transaction_session_timeout=0'
 
 /** An answer of the database is waited for so long as it takes: this machine's clock is no part of the story. */
-export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000 }
+export const DATABASE_PATIENCE = { answerMs: 3_600_000, commitMs: 3_600_000, soonMs: 3_600_000 }
 
 /**
  * Who waits for a lock, and for whom. Of the table of locks, not of what each says that it does: whoever lets a lock go writes there who

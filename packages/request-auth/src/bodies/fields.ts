@@ -2,17 +2,26 @@ import { z } from 'zod'
 import { JsonNumber } from '../json.ts'
 
 const DECIMAL_LENGTH_MAX = 100
+const DECIMAL = /^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
+
+/**
+ * JSON Schema of {@link decimal}: a number, or its digits as a text, for clients whose numbers are doubles.
+ * @param description what it counts
+ */
+export const decimalSchema = (description: string) => ({
+  anyOf: [{ type: 'number', minimum: 0 }, { type: 'string', pattern: DECIMAL.source, maxLength: DECIMAL_LENGTH_MAX }], description,
+})
 
 /** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
 export const decimal = z
   .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', 'must be a decimal number')
   .transform((value, context): string => {
     const text = value instanceof JsonNumber ? value.text : value
-    if (/^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/.test(text) && text.length <= DECIMAL_LENGTH_MAX) return text
+    if (DECIMAL.test(text) && text.length <= DECIMAL_LENGTH_MAX) return text
     context.addIssue({ code: 'custom', message: text.startsWith('-') ? 'must not be negative' : 'must be a decimal number' })
     return z.NEVER
   })
-  .meta({ type: 'number', description: 'Decimal in the asset’s native unit, exact' })
+  .meta(decimalSchema('Decimal in the asset’s native unit, exact; a number or a text'))
 
 /** Characters are Unicode code points, as JSON Schema's maxLength counts them: an emoji outside of the first plane is one, not two. */
 const charactersOf = (value: string): number => [...value].length

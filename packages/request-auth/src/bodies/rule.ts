@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { address, assetName, decimal, optional, tag, text } from './fields.ts'
+import { address, assetName, decimal, decimalSchema, optional, tag, text } from './fields.ts'
 
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,3})?Z$/
 
@@ -16,10 +16,10 @@ const instant = text(40)
 /** Body of POST /dac/v1/auto-forwarding. */
 export const ruleBody = z.strictObject({
   asset: assetName,
-  min_amount: decimal.meta({ type: 'number', description: 'Incoming funds are forwarded when they have come to this much' }),
+  min_amount: decimal.meta(decimalSchema('Incoming funds are forwarded when they have come to this much')),
   destination_address: address,
   address_tag: optional(tag),
-  daily_cap: decimal.meta({ type: 'number', description: 'All forwards of any 24 hours move no more' }),
+  daily_cap: decimal.meta(decimalSchema('All forwards of any 24 hours move no more')),
   expires_at: instant,
 })
 

@@ -220,6 +220,11 @@ export function Aml() {
         ) : (
           <ProblemNote problem={settings.problem} retry={settings.reload} />
         )}
+        {data === undefined || data.warning === null ? null : (
+          <Note tone="warn">
+            <p>{data.warning}</p>
+          </Note>
+        )}
         {data === undefined && !isNone ? (
           settings.problem === null ? (
             <Skeleton lines={5} />

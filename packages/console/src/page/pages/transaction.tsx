@@ -230,7 +230,7 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                   ),
                 ],
                 data.receipts.length === 0 ? null : ['Request shown to nodes', data.receipts.join(', ')],
-                transaction.memo === null ? null : ['Memo', transaction.memo],
+                transaction.memo === '' ? null : ['Memo', transaction.memo],
                 transaction.sequence_id === null
                   ? null
                   : ['Sequence id', <Id key="sequence" value={transaction.sequence_id} keep={10} label="sequence id" />],

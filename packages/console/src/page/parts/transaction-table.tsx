@@ -34,7 +34,7 @@ const COLUMNS: readonly Column<Transaction>[] = [
     cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : usd(value)),
   },
   { head: 'Destination', isMinor: true, cell: ({ destination_id: to }) => <Id value={to} label="destination" /> },
-  { head: 'Memo', isMinor: true, cell: ({ memo }) => (memo === null ? <span class="muted">–</span> : <span class="cut">{memo}</span>) },
+  { head: 'Memo', isMinor: true, cell: ({ memo }) => (memo === '' ? <span class="muted">–</span> : <span class="cut">{memo}</span>) },
   { head: 'When', cell: ({ created_at: at }) => <Time at={at} /> },
 ]
 
