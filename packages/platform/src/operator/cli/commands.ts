@@ -1,36 +1,12 @@
+import { ORDER, STAKE, TANK, WISH, WORKSPACE, wordsOf, type Definition } from './definition.ts'
+import { SIGNER_COMMANDS } from './signer-commands.ts'
 import type { Run } from './typed.ts'
 
-/**
- * Every command of the operator's: the one place from which parsing, help and its check in the documents come. What a
- * command needs is loaded when it is run.
- */
-export interface Definition {
-  /** Words, then arguments as commander writes them: `<NEEDED>`, `[OPTIONAL]`. */
-  usage: string
-  summary: string
-  /** By `name VALUE`, or `name` alone for a flag; `!` before it: it is needed. */
-  options?: Record<string, string>
-  run: () => Promise<Run>
-}
-
-const WORKSPACE = { '!workspace W': 'workspace' }
-const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH' }
-const STAKE = { 'amount COINS': 'TRX to stake or unstake', 'resource R': 'ENERGY (default) or BANDWIDTH' }
-const ORDER = { 'order ID': 'the order as another node printed it' }
-/** On one machine by its number, on a host of its own by its home. */
-const WHICH = { 'node N': '1, 2 or 3, where all are on this machine', 'home HOME': 'home of the signer node on this host' }
-const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
-const WISH = {
-  ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only',
-  '!public-key KEY': 'file with the PEM of the caller’s RSA public key, or base64:… as the control panel shows it',
-  'trust-file FILE': 'where to write what the caller pins, to check addresses by itself',
-}
-
+/** Every command of the operator's: the one place from which parsing, help and its check in the documents come. */
 const apiUser = () => import('./api-user.ts')
 const gasTank = () => import('./gas-tank.ts')
 const books = () => import('./books.ts')
 const wallets = () => import('./wallets.ts')
-const signer = () => import('./signer.ts')
 const backups = () => import('./backup.ts')
 const panel = () => import('./console.ts')
 const reserves = () => import('./reserves.ts')
@@ -371,58 +347,13 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'secrets-key wrap', summary: 'puts that key under a key-encryption key, the first or another one (docs/production/keys.md)',
     options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' }, run: async () => (await secretsKey()).wrap,
   },
-  {
-    usage: 'signer status', summary: 'what each node says of itself; with --home the one on this host, without a platform',
-    options: { 'home HOME': 'home of the signer node on this host' }, run: async () => (await signer()).status,
-  },
-  {
-    usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s',
-    options: { 'workspace W': 'one workspace', ...WHICH },
-    run: async () => (await signer()).refresh,
-  },
-  {
-    usage: 'signer bans', summary: 'List the peers that a signer node has banned, and the bans that its peers reported.',
-    options: WHICH, run: async () => (await signer()).bans,
-  },
-  {
-    usage: 'signer ban', summary: 'Ban a peer permanently at a signer node: it signs nothing with that peer from then on.',
-    options: { ...WHICH, '!peer N': 'number of the node to ban', 'reason TEXT': 'for the record; at most 200 characters' },
-    run: async () => (await signer()).ban,
-  },
-  {
-    usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites',
-    options: { ...WHICH, '!out FILE': 'where to' }, run: async () => (await signer()).backup,
-  },
-  {
-    usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers',
-    options: {
-      ...WHICH, '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret', preview: 'says what would be restored',
-      'confirm CODE': 'of the preview that you read; needed outside local',
-    },
-    run: async () => (await signer()).restore,
-  },
-  {
-    usage: 'signer enrol', summary: 'on a signer node’s own host (docs/enrolment.md)',
-    options: { ...AT_NODE, ...WISH, 'api-key KEY': 'as another node printed it' }, run: async () => (await signer()).enrol,
-  },
-  {
-    usage: 'signer revoke', summary: 'on a signer node’s own host', options: { ...AT_NODE, '!api-key KEY': 'the API key' },
-    run: async () => (await signer()).revoke,
-  },
-  {
-    usage: 'signer drain', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'where to', ...ORDER },
-    run: async () => (await signer()).drain,
-  },
-  {
-    usage: 'signer stake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
-    run: async () => (await signer()).stake,
-  },
-  {
-    usage: 'signer unstake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
-    run: async () => (await signer()).unstake,
-  },
-  {
-    usage: 'signer release', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...ORDER },
-    run: async () => (await signer()).release,
-  },
+  ...SIGNER_COMMANDS,
 ]
+
+/** The definition that these words lead to, and all of a group's where one word names a group. */
+export function commandsFor(words: readonly string[]): readonly Definition[] {
+  return COMMANDS.filter((definition) => {
+    const own = wordsOf(definition)
+    return own.every((word, at) => words[at] === undefined || words[at] === word) && words.length > 0
+  })
+}
