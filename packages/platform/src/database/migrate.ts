@@ -37,6 +37,9 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of SQUASHED) known.add(name)
 }
 
+/** Waits until no other process brings the database up to date, and holds up each that starts until the end of the transaction. */
+export const lockMigrations = (tx: Queryable): Promise<unknown> => tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+
 /**
  * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
  * not applied yet, each once, then what rows look like, and the functions.
@@ -47,7 +50,7 @@ export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
     // A table of many rows takes longer than a statement may otherwise, and so does the wait for another process that is at it.
     await tx.query('set local statement_timeout = 0')
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await lockMigrations(tx)
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
     await recogniseSquashed(tx, known)

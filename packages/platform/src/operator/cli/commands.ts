@@ -201,6 +201,11 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'wallet list', summary: 'wallets, with each change of a status', options: { 'workspace W': 'of one workspace' },
     run: async () => (await wallets()).walletList,
   },
+  {
+    usage: 'waiting', summary: 'List transactions under way, oldest first, with the reason why the last attempt made no progress.',
+    options: { 'state STATE': 'of one state, such as SIGNING', 'network N': 'of one network', 'workspace W': 'of one workspace' },
+    run: async () => (await books()).waiting,
+  },
   { usage: 'suspense list', summary: 'deposits that belong to no wallet, with their tags', run: async () => (await books()).suspenseList },
   {
     usage: 'suspense assign', summary: 'credits one to the wallet of the account that holds it',
@@ -346,6 +351,11 @@ export const COMMANDS: readonly Definition[] = [
   {
     usage: 'secrets-key wrap', summary: 'puts that key under a key-encryption key, the first or another one (docs/production/keys.md)',
     options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' }, run: async () => (await secretsKey()).wrap,
+  },
+  {
+    usage: 'secrets-key change', summary: 'Seal all secrets of the database under another key, while no process of the platform runs.',
+    options: { '!new-key FILE': 'file with the new key: 32 bytes, their base64, or wrapped by a provider' },
+    run: async () => (await secretsKey()).change,
   },
   ...SIGNER_COMMANDS,
 ]
