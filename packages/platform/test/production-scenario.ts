@@ -247,9 +247,10 @@ await at(3).start(forNode(startBlock.text, 3))
 note('keys are rotated and a certificate is renewed')
 
 // Upgrade: all of the platform, then a node after the other, then the platform.
-await platform.stop()
 for (const host of everyone()) host.env['VERSION'] = '2'
-const [change] = pageOf('docs/production/upgrades.md') as [Block]
+const [beforehand, change] = pageOf('docs/production/upgrades.md') as [Block, Block]
+assert.match(await follow(beforehand), /^nothing would be applied$[^]*^running: all on /m)
+await platform.stop()
 for (const node of NODES) {
   await at(node).stop()
   await follow(change, [at(node)])

@@ -37,6 +37,21 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of SQUASHED) known.add(name)
 }
 
+/** What {@link migrate} would apply, what it would refuse as a newer version's, and what is applied already. Reads only. */
+export async function compareMigrations(database: Queryable): Promise<{ pending: string[]; beyond: string[]; applied: string[] }> {
+  const files = readdirSync(FOLDER).filter((file) => file.endsWith('.sql')).sort()
+  const there = await database.one<{ there: string | null }>(`select to_regclass('migrations')::text as there`)
+  const rows = there?.there ? await database.query<{ name: string }>('select name from migrations') : []
+  const known = new Set(rows.map(({ name }) => name))
+  // A database from before the squash is taken as one with the squashed ones.
+  const isEarlier = BEFORE_SQUASH.some((name) => known.has(name))
+  const isApplied = (name: string): boolean => known.has(name) || (isEarlier && SQUASHED.includes(name))
+  return {
+    pending: files.filter((name) => !isApplied(name)), applied: files.filter(isApplied),
+    beyond: [...known].filter((name) => !files.includes(name) && !BEFORE_SQUASH.includes(name)).sort(),
+  }
+}
+
 /** Waits until no other process brings the database up to date, and holds up each that starts until the end of the transaction. */
 export const lockMigrations = (tx: Queryable): Promise<unknown> => tx.query('select pg_advisory_xact_lock($1)', [LOCK])
 

@@ -331,6 +331,11 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await backups()).restore,
   },
   {
+    usage: 'upgrade', summary: 'Compare the migrations of this version with the database: what its start would apply, and whether it can.',
+    options: { '!check': 'read only; exit 1 where a newer version has changed the database' },
+    run: async () => (await import('../upgrade.ts')).upgrade,
+  },
+  {
     usage: 'doctor',
     summary: 'Check each configured endpoint, the platform’s loops, the TLS certificates, and whether a signer node is banned.',
     run: async () => { const { doctor } = await import('../doctor.ts'); return () => doctor() },
