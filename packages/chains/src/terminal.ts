@@ -28,12 +28,19 @@ export class TerminalError extends Error {
   }
 }
 
+/**
+ * A sentence with the operator's commands as this installation has them: in a bundle `custody`, in a checkout `npx custody` and
+ * `npm start`, as our texts are written. For our own sentences, never for data.
+ */
+export const asInstalled = (text: string): string => (
+  process.env['CUSTODY_BUNDLE'] === undefined ? text : text.replaceAll('npx custody ', 'custody ').replaceAll('npm start', 'custody start'))
+
 /** The message of an error. Only a {@link TerminalError} may have several lines. */
 export const errorText = (error: unknown): string => (
-  error instanceof TerminalError ? manyLines(error.message) : oneLine(reasonOf(error)))
+  asInstalled(error instanceof TerminalError ? manyLines(error.message) : oneLine(reasonOf(error))))
 
 type Text = string | readonly string[]
-const textOf = (lines: Text): string => `${(typeof lines === 'string' ? [lines] : lines).map(oneLine).join('\n')}\n`
+const textOf = (lines: Text): string => `${asInstalled((typeof lines === 'string' ? [lines] : lines).map(oneLine).join('\n'))}\n`
 
 /** Print lines on standard output. A string is one line. */
 export function printLines(lines: Text): void {

@@ -4,6 +4,10 @@ import { dirname, join, resolve } from 'node:path'
 /** The folder of all data, as CUSTODY_HOME names it. */
 export const homeOf = (env: NodeJS.ProcessEnv): string => resolve(env['CUSTODY_HOME'] || '.custody')
 
+export const signersFolder = (home: string) => join(home, 'signers')
+/** Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home. */
+export const identityFolder = (home: string): string => process.env['CUSTODY_SIGNERS'] || join(signersFolder(home), 'platform')
+
 /** Each missing folder by itself: where one cannot be made, Node's own recursive call tries for ever (/proc, a dangling link). */
 function makeFolder(path: string): void {
   if (existsSync(path)) return

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { appendFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -140,6 +142,7 @@ test('everything is lost, nodes too: backup and archived log bring all of it bac
   const last = (await platform.database.one<{ file: string }>('select pg_walfile_name(pg_switch_wal()) as file'))?.file as string
   await waitFor('the archive', async () => existsSync(join(wal, last)))
   assert.equal(await platform.stop(), 0)
+  const { signers: [port] } = JSON.parse(readFileSync(join(platform.home, 'ports.json'), 'utf8')) as { signers: [number] }
   destroy(['devnet'])
   const secrets = [1, 2, 3].map((node) => `${node}=${place(`recovery-${node}`)}`).join(',')
   const words = ['restore', '--in', place('second'), '--recovery-secret', place('key'), '--node-secrets', secrets, '--wal', wal]
@@ -149,10 +152,19 @@ test('everything is lost, nodes too: backup and archived log bring all of it bac
   const cut = await platform.cli(...mixed)
   assert.deepEqual([cut.status, readdirSync(platform.home)], [1, []])
   assert.match(cut.stderr, /node 3: .*nothing of it is left in .*run the same command again/s)
+  // A node that cannot start says why in a log, which goes with the home: its end is in the error.
+  const other = createServer().listen(port, '127.0.0.1')
+  await once(other, 'listening')
+  const taken = await platform.cli(...words)
+  other.close()
+  assert.deepEqual([taken.status, readdirSync(platform.home)], [1, []])
+  assert.match(taken.stderr, /signer-1 did not start \(exit 1\); its log ends with: .*EADDRINUSE.*; nothing of it is left in/s)
   const earlier = await platform.cli(...words, '--until', until)
   assert.equal(earlier.status, 0, earlier.stderr)
   rmSync(platform.home, { recursive: true })
   const restored = await platform.cli(...words, '--json')
+  const { next } = JSON.parse(restored.stdout.trim().split('\n').at(-1) as string) as { next: string[] }
+  assert.ok(next[0]?.includes(`the backup does not hold them, so copy the folder devnet of the lost home to ${join(platform.home, 'devnet')}`), next[0])
   t.diagnostic(`twice restored with its log and three nodes: ${Date.now() - began} ms`)
   assert.equal(restored.status, 0, restored.stderr)
   bringBack(['devnet'])

@@ -8,7 +8,7 @@ import { after, before, test } from 'node:test'
 import type { Network } from '@custody/chains'
 import { editConfigs, freePorts, makeHomes, nodeHere } from '../../signer/test/homes.ts'
 import { printOf, type Pinned } from '../../signer/src/prints.ts'
-import { identityFolder, signersFolder } from '../src/app/local.ts'
+import { identityFolder, signersFolder } from '../src/home.ts'
 import { blocksOf, ROOT } from './documents.ts'
 import { balance, call, fundedWallet, TestPlatform, waitFor, type User } from './harness.ts'
 import { prepareDatabase } from './prepared-database.ts'
@@ -67,7 +67,7 @@ const blocks = blocksOf(PAGE).filter(({ language }) => language === 'sh').map(({
 /** Runs commands of the page in the folder of the operators. @returns what they printed */
 async function typed(text: string, env: Record<string, string> = {}): Promise<string> {
   const script = `set -eu -o pipefail
-npx() { local program="$1"; shift; if [ "$program" = node ]; then (cd '${operators.folder}' && '${process.execPath}' "\${1/#packages/${ROOT}packages}" "\${@:2}"); else '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; fi; }
+custody() { '${process.execPath}' '${ROOT}packages/platform/bin/custody.mjs' "$@"; }
 ${text}`
   const child = spawn('bash', ['-c', script], { cwd: operators.folder, stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, CUSTODY_HOME: old.home, ...env } })
   const said = { stdout: '', stderr: '' }

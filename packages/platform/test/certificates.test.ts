@@ -78,12 +78,12 @@ test('the doctor reports certificates from 30 days before their end, with the co
   assert.deepEqual(found.map(({ of, state }) => [of, state]), [['platform', 'ok'], ['signer 1', 'ok'], ['signer 2', 'expires soon'], ['signer 3', 'expired']])
   const lines = found.flatMap(certificateLines)
   assert.equal(lines.length, 2)
-  assert.match(lines[0] as string, /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: npx node packages\/signer\/src\/tls\.ts renew --home HOME; the node needs no restart$/)
+  assert.match(lines[0] as string, /^signer 2: the TLS certificate expires on \d{4}-\d\d-\d\d; on its host, run: custody tls renew --home HOME; the node needs no restart$/)
   assert.match(lines[1] as string, /^signer 3: the TLS certificate expired on /)
   // A day before the platform's own ends: the nodes' clocks are the real one, and answer.
   const late = await diagnoseCertificates(folder, () => expiryOf(folder).getTime() - DAY_MS)
   assert.equal(late[0]?.state, 'expires soon')
-  assert.ok(certificateLines(late[0]!)[0]?.includes(`tls.ts renew --home ${folder}`))
+  assert.ok(certificateLines(late[0]!)[0]?.includes(`custody tls renew --home ${folder}`))
   assert.deepEqual(await diagnoseCertificates(join(house.home, 'none')), [])
 })
 

@@ -24,7 +24,8 @@ function run(program: string, ...args: string[]): string {
 
 test('the Dockerfile copies what there is, and pins the Node that the checkout pins', () => {
   const text = read('deploy/docker/Dockerfile')
-  const { dependencies } = JSON.parse(read('package.json')) as { dependencies: { node: string } }
+  const { dependencies, scripts } = JSON.parse(read('package.json')) as { dependencies: { node: string }; scripts: Record<string, string> }
+  for (const [, script = ''] of text.matchAll(/npm run (\S+)/g)) assert.ok(script in scripts, `npm run ${script}`)
   assert.ok(text.includes(`FROM node:${dependencies.node}-`), 'the Node of package.json')
   for (const [, from = ''] of text.matchAll(/^COPY (packages\/\S+(?: packages\/\S+)*) \.\/?/gm)) {
     for (const path of from.split(' ')) assert.equal(globSync(path, { cwd: ROOT }).length, 1, path)

@@ -4,9 +4,10 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { commandsFor } from '../src/operator/cli/program.ts'
+import { commandsFor } from '../src/operator/cli/commands.ts'
+import { programFor } from '../src/operator/cli/programs.ts'
 import { errorsDocument } from '../src/reference/errors-document.ts'
-import { blocksOf, documents, inlineCommands, read, ROOT, type Block } from './documents.ts'
+import { blocksOf, documents, inlineCommands, isOfBundles, read, ROOT, type Block } from './documents.ts'
 
 /** What the documents tell a reader to type: that nothing escapes the sitting of docs.long.test.ts, and that shells take it as it stands. */
 const folder = mkdtempSync(join(tmpdir(), 'custody-docs-'))
@@ -57,20 +58,40 @@ test('no command needs a Node that the checkout does not bring', () => {
   for (const file of documents()) assert.deepEqual([...read(file).matchAll(/`node [^`]*`/g)].map(([code]) => code), [], `${file}: use npx node`)
 })
 
+/** Fails where the operator's command does not know these words, or one of their options. @param words after `custody` */
+function assertKnown(where: string, words: readonly string[]): void {
+  if (words[0] === 'COMMAND' || words[0] === '…' || words[0]?.startsWith('--')) return
+  const options = words.flatMap((word) => /^--([a-z-]+)/.exec(word)?.[1] ?? [])
+  const program = programFor(words)
+  if (program) {
+    for (const option of options) assert.ok(['help', ...program.options].includes(option), `${where}: --${option}`)
+    return
+  }
+  // `signer enrol|revoke` is two commands.
+  const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
+  const alternatives = (named[1] ?? '').split('|').map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
+  for (const each of alternatives) {
+    const found = commandsFor(each).length > 0 ? commandsFor(each) : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
+    assert.ok(found.length > 0, where)
+    const known = ['json', 'field', 'help', ...found.flatMap((one) => Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]))]
+    for (const option of options) assert.ok(known.includes(option), `${where}: --${option}`)
+  }
+}
+
 test('each command of the running text is one that the operator’s command knows, with its options', () => {
   const commands = documents().flatMap((file) => inlineCommands(file).map((command) => [file, command] as const))
-  assert.ok(commands.length > 15)
-  for (const [file, command] of commands) {
-    const words = command.split(/\s+/).slice(2)
-    if (words[0] === 'COMMAND' || words[0]?.startsWith('--')) continue
-    // `signer enrol|revoke` is two commands.
-    const named = words.filter((word) => !word.startsWith('-')).slice(0, 2)
-    const alternatives = (named[1] ?? '').split('|').map((word) => (/^[a-z-]+$/.test(word) ? [named[0] as string, word] : [named[0] as string]))
-    for (const each of alternatives) {
-      const found = commandsFor(each).length > 0 ? commandsFor(each) : commandsFor(each.slice(0, 1)).filter(({ usage }) => /^\S+ [<[]/.test(usage))
-      assert.ok(found.length > 0, `${file}: ${command}`)
-      const options = ['json', 'field', 'help', ...found.flatMap((one) => Object.keys(one.options ?? {}).map((name) => name.replace('!', '').split(' ')[0]))]
-      for (const [, option] of command.matchAll(/--([a-z-]+)/g)) assert.ok(options.includes(option as string), `${file}: ${command}: --${option}`)
+  assert.ok(commands.length > 100, `${commands.length} commands`)
+  for (const [file, command] of commands) assertKnown(`${file}: ${command}`, command.split(/\s+/).slice(1))
+})
+
+test('the pages about production name the command that a bundle has, and no program of a checkout', () => {
+  const pages = documents().filter(isOfBundles)
+  assert.ok(pages.length > 15)
+  for (const file of pages) {
+    const checkout = /npx custody|npx node|packages\/\w+\/src\/[\w/-]+\.ts|\b(?:setup|kek|tls|recover)\.ts\b/.exec(read(file))
+    assert.equal(checkout?.[0], file === 'docs/operating.md' || file.endsWith('several-hosts.md') ? 'npx custody' : undefined, file)
+    for (const { text, line } of blocksOf(file).filter(({ language }) => language === 'sh')) {
+      for (const [command] of text.matchAll(/(?<=^\s*)custody [^\n|]+/gm)) assertKnown(`${file}:${line}: ${command}`, command.trim().split(/\s+/).slice(1))
     }
   }
 })
@@ -79,7 +100,7 @@ test('each command of the running text is one that the operator’s command know
 function pasted(program: string, args: string[], text: string): string[][] {
   const out = join(folder, 'words')
   rmSync(out, { force: true })
-  const recorder = ['npx', 'npm', 'curl'].map((name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`)
+  const recorder = ['npx', 'npm', 'curl', 'custody', 'cd', 'ln', 'sha256sum', 'set', '.'].map((name) => `${name}() { { printf '%s\\036' ${name} "$@"; printf '\\035'; } >> ${out}; echo 0; }`)
   const { stderr } = spawnSync(program, args, { input: `${recorder.join('\n')}\n${text}\n`, encoding: 'utf8', cwd: folder, env: { PATH: process.env['PATH'] ?? '', HOME: folder, PS1: '', PS2: '', TERM: 'dumb' } })
   assert.doesNotMatch(stderr, /no matches found|not found|syntax error|parse error|event not found/, `${text}\n${stderr}`)
   const words = readFileSync(out, 'utf8')

@@ -4,8 +4,8 @@ import { fileURLToPath } from 'node:url'
 
 export const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
 
-/** A fenced block of a document, without its indentation. */
-export interface Block { file: string; line: number; language: string; text: string }
+/** A fenced block of a document, without its indentation. `place`: the words after the language, which say on which host it is run. */
+export interface Block { file: string; line: number; language: string; place: string; text: string }
 
 /** README, what stands in docs, and each package's README: what a reader copies from. */
 export function documents(): string[] {
@@ -17,6 +17,11 @@ export function documents(): string[] {
 
 export const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
+const infoOf = (info: string): { language: string; place: string } => {
+  const [language = '', ...place] = info.trim().split(' ')
+  return { language, place: place.join(' ') }
+}
+
 export function blocksOf(file: string): Block[] {
   const blocks: Block[] = []
   let open: { block: Block; indent: number } | null = null
@@ -27,14 +32,18 @@ export function blocksOf(file: string): Block[] {
     } else if (open) {
       blocks.push(open.block)
       open = null
-    } else open = { block: { file: relative('.', file), line: at + 1, language: (fence[2] as string).trim(), text: '' }, indent: (fence[1] as string).length }
+    } else open = { block: { file: relative('.', file), line: at + 1, ...infoOf(fence[2] as string), text: '' }, indent: (fence[1] as string).length }
   }
   if (open) throw new Error(`${file}: the block of line ${open.block.line} does not end`)
   return blocks
 }
 
-/** Commands in running text: what stands between backticks and begins with `npx custody`, or `custody` and a known group. */
+/** Pages about hosts with a bundle, whose command is `custody`; in all others it is `npx custody`, as in a checkout. */
+export const isOfBundles = (file: string): boolean => file.startsWith('docs/production/') || file === 'docs/operating.md'
+
+/** Commands in running text: what stands between backticks and begins with the operator's command. Without `npx`. */
 export function inlineCommands(file: string): string[] {
   const prose = read(file).replaceAll(/^( *)```.*?^\1```/gms, '')
-  return [...prose.matchAll(/`(npx custody [^`]+)`/g)].map(([, command]) => command as string)
+  const command = isOfBundles(file) ? /`(custody [^`]+)`/g : /`npx (custody [^`]+)`/g
+  return [...prose.matchAll(command)].map(([, found]) => found as string)
 }

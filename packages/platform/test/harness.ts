@@ -11,7 +11,7 @@ import { JsonNumber, parseJson, requestHeaders, signRequest, type SignOptions } 
 import type { Devnet } from '../../devnet/src/devnet.ts'
 import { freePorts, makeHomes, type nodeHere } from '../../signer/test/homes.ts'
 import { callerKey } from '../../signer/test/prepared.ts'
-import { signersFolder } from '../src/app/local.ts'
+import { signersFolder } from '../src/home.ts'
 import { callPlatform } from '../src/operator/connect.ts'
 import { openDatabase, type Database } from '../src/database/pool.ts'
 import { createApiUserEverywhere } from '../src/operator/enrol.ts'

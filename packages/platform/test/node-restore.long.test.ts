@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { printOf, type Pinned } from '../../signer/src/prints.ts'
 import { restoreHome } from '../../signer/src/setup.ts'
-import { identityFolder, signersFolder } from '../src/app/local.ts'
+import { identityFolder, signersFolder } from '../src/home.ts'
 import { assertConfirmed, call, fundedWallet, TestPlatform, transferBody, waitFor, type Transfer, type User } from './harness.ts'
 
 /** One node's host is lost, and its operator brings it back with the commands of docs/production/disaster.md. */

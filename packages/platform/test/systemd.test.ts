@@ -7,7 +7,7 @@ import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 
 const UNITS = fileURLToPath(new URL('../../../deploy/systemd/', import.meta.url))
-const NODE = '/opt/custody/node_modules/node/bin/node'
+const COMMAND = '/opt/custody/bin/custody'
 /** In tenths: systemd calls up to 2.0 safe. */
 const EXPOSURE_MAX = '15'
 
@@ -16,12 +16,12 @@ const skip = there.status === 0 ? false : 'there is no systemd-analyze (Debian: 
 const folder = mkdtempSync(join(tmpdir(), 'custody-units-'))
 after(() => rmSync(folder, { recursive: true, force: true }))
 
-/** The unit as it would be on a host, but for where the checkout is. */
+/** The unit as it would be on a host, but for where the bundle is. */
 function placed(name: string, as: string): string {
   const text = readFileSync(join(UNITS, name), 'utf8')
-  assert.ok(text.includes(`ExecStart=${NODE} `))
+  assert.ok(text.includes(`ExecStart=${COMMAND} `))
   const file = join(folder, as)
-  writeFileSync(file, text.replace(NODE, process.execPath))
+  writeFileSync(file, text.replace(COMMAND, process.execPath))
   return file
 }
 

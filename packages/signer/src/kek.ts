@@ -1,22 +1,23 @@
 import { makeTokenKey, readKek } from '@custody/key-encryption'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { printError, printJson, TerminalError } from '@custody/chains/terminal'
+import { printError, printJson, printLines, TerminalError } from '@custody/chains/terminal'
 import { checkKek } from './kek/check.ts'
 import { surroundingsOf } from './kek/home.ts'
 import { keyStatus, rotate } from './kek/rotate.ts'
 
-/** `kek.ts status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on standard output. */
-const USAGE = `usage: kek.ts status --home HOME
-       kek.ts rotate --home HOME [--kek PROVIDER]   of a node that is at rest; without --kek: the same provider again
-       kek.ts check --kek PROVIDER                  wraps and unwraps a key that nobody uses
-       kek.ts keygen --kek pkcs11:…,id=HEX          a new key within the token
+/** `custody kek status|rotate|check|keygen`: who wraps the keys of a node's home. One JSON object on standard output. */
+const USAGE = `usage: custody kek status --home HOME
+       custody kek rotate --home HOME [--kek PROVIDER]   of a node that is at rest; without --kek: the same provider again
+       custody kek check --kek PROVIDER                  wraps and unwraps a key that nobody uses
+       custody kek keygen --kek pkcs11:…,id=HEX          a new key within the token
 PROVIDER: KIND:name=value,name=value or @FILE with the same as JSON (docs/production/keys.md)`
 
 async function main(): Promise<void> {
   const { values, positionals: [command] } = parseArgs({
-    options: { home: { type: 'string' }, kek: { type: 'string' } }, allowPositionals: true,
+    options: { home: { type: 'string' }, kek: { type: 'string' }, help: { type: 'boolean', short: 'h' } }, allowPositionals: true,
   })
+  if (values.help) return printLines(USAGE.split('\n'))
   const settings = values.kek === undefined ? null : readKek('--kek', values.kek)
   const home = values.home === undefined ? null : resolve(values.home)
   const say = (value: unknown): void => printJson(value, 2)

@@ -10,11 +10,11 @@ import { openForRecovery } from './recover/node.ts'
 import { askNode } from './recover/socket.ts'
 
 /** Funds without the platform: docs/production/recovery-without-the-platform.md. */
-const USAGE = `Usage: node packages/signer/src/recover.ts COMMAND [options]
+const USAGE = `Usage: custody recover COMMAND [options]
 
 At each of the two nodes, by its own operator:
   node    --home DIR --backup FILE --recovery-secret FILE --print PRINT --listen HOST:PORT --peer N=HOST:PORT
-          PRINT: of this node, as setup.ts said it when the nodes were set up; may be left out in local
+          PRINT: of this node, as custody setup said it when the nodes were set up; may be left out in local
           opens a node from its backup, and runs it until it is ended
   order   --home DIR --workspace W --network N --to ADDRESS [--tag T] --max-fee COINS
           says where funds may go, and what one transaction may cost at most
@@ -166,6 +166,10 @@ const COMMANDS: Record<string, (values: Values) => Promise<void> | void> = {
 
 try {
   const [name = '', ...words] = process.argv.slice(2)
+  if (name === '--help' || name === '-h') {
+    printLines(USAGE.split('\n'))
+    process.exit(0)
+  }
   const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
   if (!command) throw new TerminalError(...USAGE.split('\n'))
   const { values } = parseArgs({ args: words, options: Object.fromEntries(OPTIONS.map((option) => [option, { type: 'string' as const }])) })

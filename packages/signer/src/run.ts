@@ -13,7 +13,13 @@ const STOP_MS_MAX = 4500
 
 async function main(): Promise<void> {
   const { attaching, coreDumps } = hardenProcess()
-  const { values } = parseArgs({ options: { home: { type: 'string' }, keep: { type: 'boolean', default: false } } })
+  const { values } = parseArgs({
+    options: { home: { type: 'string' }, keep: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h' } },
+  })
+  if (values.help) {
+    process.stdout.write('usage: custody signer start --home HOME    Runs the signer node of HOME until SIGTERM.\n')
+    process.exit(0)
+  }
   if (!values.home) throw new Error('--home DIR is required')
   const environment = realEnvironment
   const config = loadConfig(values.home)

@@ -4,15 +4,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { z } from 'zod'
-import { printError, printJson, printLines, printNotice } from '@custody/chains/terminal'
+import { printError, printLines, printNotice } from '@custody/chains/terminal'
 import type { ConfigFile } from './config.ts'
 import { keyFileOf, makeHomeKey } from './kek/home.ts'
 import { readRecoverySecret } from './keys/backup.ts'
 import { readBackup } from './keys/backup-file.ts'
 import { openText } from './keys/sealed.ts'
 import { printsOf } from './prints.ts'
-import { passphraseOf, setupNode, setupPlatform, setupRecovery, type Told } from './set-up/apart.ts'
-import { check, named } from './set-up/check.ts'
+import { passphraseOf, setupNode, setupRecovery } from './set-up/apart.ts'
+import { named } from './set-up/check.ts'
+import { checkHome, modeOf, runPlatformSetup, tell } from './set-up/command.ts'
 import { repairClock } from './set-up/repair-clock.ts'
 import { closed, makeIdentity, makeRecovery, makeTls, SetupError, socketOf, TIMEOUTS, write, writeJson } from './set-up/files.ts'
 
@@ -112,7 +113,8 @@ function openHome({ file, recoverySecretFile, print }: RestoreHome) {
   if (print === null && config.mode !== 'local') {
     throw new SetupError(`--print: needed for ${config.mode}: this node's print, as you wrote it down or another node's --check says it`)
   }
-  if (print !== null && print.trim().toLowerCase() !== its) {
+  // As somebody has read it out: with or without its hyphens.
+  if (print !== null && print.toLowerCase().replaceAll(/[\s-]/g, '') !== its.replaceAll('-', '')) {
     throw new SetupError('--print: the backup is of a node with another print: another node, or somebody else, made it. Take another copy')
   }
   if (config.node !== backup.content.node) throw new SetupError('The backup names another node than the home in it: take another copy')
@@ -148,7 +150,7 @@ export function restoredLines(home: string, { prints, isSigned }: Awaited<Return
     `${home} is made from the backup. Compare these prints with what the other nodes' --check says:`,
     ...Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`),
     ...(isSigned ? [] : ['The backup is not signed, as those of earlier versions: it vouches for no enrolment by itself.']),
-    'Start the node, and run npx custody signer restore: it says what comes back before it does anything.',
+    'Start the node, and run custody signer restore: it says what comes back before it does anything.',
   ]
 }
 
@@ -158,24 +160,17 @@ export async function setup(options: SetupOptions): Promise<void> {
 }
 
 const USAGE = [
-  'usage: setup.ts --home PARENT --ports p1,p2,p3    three nodes on this machine, to try things out',
-  '       setup.ts --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE]',
-  '       setup.ts --mode … --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
-  '       setup.ts --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]',
-  '       setup.ts --as recovery --node N --out FILE',
-  '       setup.ts --check --home HOME',
-  '       setup.ts --repair-clock --home HOME    a node whose clock was ahead once, while it stands still',
-  '       setup.ts --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT',
-  '         PRINT: of the lost node, as setup.ts --check says it at another; may be left out in local',
+  'usage: custody setup --home PARENT --ports p1,p2,p3    three nodes on this machine, to try things out',
+  '       custody setup --mode mainnet|local --node N --home HOME --host ADDRESS --port P [--listen ADDRESS] [--out FILE]',
+  '       custody setup --mode … --node N --home HOME --peers FILE,FILE --platform FILE --recovery FILE',
+  '       custody setup --as platform --mode … --home HOME [--out FILE] [--peers FILE,FILE,FILE]',
+  '       custody setup --as recovery --node N --out FILE',
+  '       custody setup --check --home HOME',
+  '       custody setup --repair-clock --home HOME    a node whose clock was ahead once, while it stands still',
+  '       custody setup --mode mainnet|local --home HOME --restore BACKUP --recovery-secret-file FILE --print PRINT',
+  '         PRINT: of the lost node, as custody setup --check says it at another; may be left out in local',
   '       --kek PROVIDER of the first, second and last: who wraps the keys of a home (docs/production/keys.md)',
 ] as const
-
-function tell({ half: made, lines }: Told, out: string | undefined): void {
-  if (made && out !== undefined) writeJson(resolve(out), made)
-  else if (made) printJson(made)
-  // Beside the half, which may be piped on.
-  printNotice(lines)
-}
 
 async function main(): Promise<void> {
   const { values } = parseArgs({
@@ -184,10 +179,11 @@ async function main(): Promise<void> {
       node: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' }, peers: { type: 'string' },
       platform: { type: 'string' }, recovery: { type: 'string' }, out: { type: 'string' }, as: { type: 'string', default: 'node' },
       check: { type: 'boolean', default: false }, 'repair-clock': { type: 'boolean', default: false },
-      kek: { type: 'string' }, restore: { type: 'string' },
+      kek: { type: 'string' }, restore: { type: 'string' }, help: { type: 'boolean', short: 'h', default: false },
       'recovery-secret-file': { type: 'string' }, print: { type: 'string' },
     },
   })
+  if (values.help) return printLines(USAGE)
   const node = values.node === undefined ? undefined : Number(values.node)
   const kek = values.kek === undefined ? {} : { kek: readKek('--kek', values.kek) }
   if (values.as === 'recovery') {
@@ -205,21 +201,15 @@ async function main(): Promise<void> {
     return
   }
   const home = resolve(values.home)
-  if (values.check) {
-    const { lines, ok } = await check(home)
-    printLines(lines)
-    process.exitCode = ok ? 0 : 1
-    return
-  }
+  if (values.check) return checkHome(home)
   if (values['repair-clock']) {
     printLines(await repairClock(home))
     return
   }
-  const { mode } = values
-  if (mode !== 'local' && mode !== 'mainnet') throw new SetupError('--mode is local or mainnet')
+  const mode = modeOf(values.mode)
   if (values.as !== 'node' && values.as !== 'platform') throw new SetupError('--as is node, platform or recovery')
+  if (values.as === 'platform') return runPlatformSetup({ home, mode, peers: values.peers, out: values.out })
   const peers = values.peers === undefined ? {} : { peers: values.peers.split(',').map((file) => resolve(file)) }
-  if (values.as === 'platform') return tell(await setupPlatform({ home, mode, ...peers }), values.out)
   const ports = (values.port ?? values.ports)?.split(',').map(Number) ?? []
   if (!ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536)) throw new SetupError('--ports must be port numbers')
   if (mode === 'local' && node === undefined) {
@@ -236,9 +226,12 @@ async function main(): Promise<void> {
   }), values.out)
 }
 
-if (import.meta.main) {
+/** Runs the set-up on the arguments of this process; its errors go to standard error. */
+export async function start(): Promise<void> {
   await main().catch((error: unknown) => {
     printError('setup', error)
     process.exitCode = 1
   })
 }
+
+if (import.meta.main) await start()

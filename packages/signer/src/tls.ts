@@ -1,20 +1,21 @@
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
-import { printError, printJson, TerminalError } from '@custody/chains/terminal'
+import { printError, printJson, printLines, TerminalError } from '@custody/chains/terminal'
 import { CERTIFICATE_DAYS } from './set-up/certificate.ts'
 import { certificateStatus, renewCertificate } from './set-up/renew.ts'
 
-/** `tls.ts status|renew`: the TLS certificate of a signer node or of the platform. One JSON object on standard output. */
-const USAGE = `usage: tls.ts status --home HOME              Print the expiry of the TLS certificate.
-       tls.ts renew --home HOME [--days N]    Replace the TLS certificate by a new one of the same key. A running node presents it
-                                              within seconds, without a restart.
+/** `custody tls status|renew`: the TLS certificate of a signer node or of the platform. One JSON object on standard output. */
+const USAGE = `usage: custody tls status --home HOME              Print the expiry of the TLS certificate.
+       custody tls renew --home HOME [--days N]    Replace the TLS certificate by a new one of the same key. A running node presents it
+                                                   within seconds, without a restart.
 HOME: a signer node's home, or the platform's folder with tls.key, tls.crt and peers.json (CUSTODY_SIGNERS)
 N: validity in days, 1 to ${CERTIFICATE_DAYS} (default ${CERTIFICATE_DAYS})`
 
 async function main(): Promise<void> {
   const { values, positionals: [command, ...more] } = parseArgs({
-    options: { home: { type: 'string' }, days: { type: 'string' } }, allowPositionals: true,
+    options: { home: { type: 'string' }, days: { type: 'string' }, help: { type: 'boolean', short: 'h' } }, allowPositionals: true,
   })
+  if (values.help) return printLines(USAGE.split('\n'))
   if (more.length > 0 || (command !== 'status' && command !== 'renew')) throw new TerminalError(...USAGE.split('\n'))
   if (!values.home) throw new TerminalError('--home: is required', ...USAGE.split('\n'))
   const home = resolve(values.home)

@@ -195,7 +195,7 @@ test('the renewal names what is wrong and then changes nothing', async () => {
   const before = read(home, 'tls.crt')
   const run = (...args: string[]) => spawnSync(process.execPath, [join(import.meta.dirname, '../src/tls.ts'), ...args], { encoding: 'utf8' })
   for (const [args, said] of [
-    [[], /usage: tls\.ts status/], [['rotate', '--home', home], /usage/], [['renew'], /--home: is required/], [['renew', '--home', folder], /--home: .*tls\.key does not exist/],
+    [[], /usage: custody tls status/], [['rotate', '--home', home], /usage/], [['renew'], /--home: is required/], [['renew', '--home', folder], /--home: .*tls\.key does not exist/],
     [['renew', '--home', home, '--days', '0'], /--days: must be a whole number from 1 to 7300/], [['renew', '--home', home, '--days', 'x'], /--days: must be a whole number/],
     [['renew', '--home', home, '--days', '7301'], /--days: must be/], [['status', '--home', home, '--days', '1'], /--days: belongs to renew/],
   ] as const) {
@@ -297,10 +297,10 @@ test('the check of a finished configuration reports certificates that expire soo
     assert.ok(!ok)
     assert.match(text, /signer node 1 .*: ok$/m)
     assert.match(text, /signer node 2 .*: ok$/m, 'it works until the end')
-    assert.match(text, /signer node 2 .*: the TLS certificate expires on \S+; on its host, run: node packages\/signer\/src\/tls\.ts renew/)
+    assert.match(text, /signer node 2 .*: the TLS certificate expires on \S+; on its host, run: custody tls renew/)
     assert.match(text, /signer node 3 .*: the TLS certificate expired on \S+; on its host, run/)
     await expire(join(house.home, 'platform'))
-    assert.match((await check(join(house.home, 'platform'))).lines.join('\n'), /this host: the TLS certificate expired on \S+; run: node .*tls\.ts renew --home/)
+    assert.match((await check(join(house.home, 'platform'))).lines.join('\n'), /this host: the TLS certificate expired on \S+; run: custody tls renew --home/)
   } finally {
     await house.stop()
   }

@@ -23,9 +23,9 @@ export const isOn = (policy: AmlRow | undefined, direction: Direction): policy i
   policy !== undefined && (direction === 'deposit' ? policy.screen_deposits : policy.screen_withdrawals)
 
 /** What a token is sealed to. */
-const ownerOf = (subAccountId: string) => `aml ${subAccountId}`
+export const tokenOwner = (subAccountId: string) => `aml ${subAccountId}`
 
 export const sealToken = (services: Services, subAccountId: string, token: string): Buffer =>
-  services.aml.secrets.seal(ownerOf(subAccountId), token)
+  services.aml.secrets.seal(tokenOwner(subAccountId), token)
 export const openToken = (services: Services, subAccountId: string, policy: AmlRow): string =>
-  services.aml.secrets.open(ownerOf(subAccountId), policy.sealed_token)
+  services.aml.secrets.open(tokenOwner(subAccountId), policy.sealed_token)

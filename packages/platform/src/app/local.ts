@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { pino, type Logger } from 'pino'
+import { signersFolder } from '../home.ts'
 import type { NetworkEndpoints } from '../settings/configuration.ts'
 import { Child } from './child.ts'
 import { freePorts } from './free-ports.ts'
@@ -28,10 +29,7 @@ async function portsOf(home: string): Promise<Ports> {
   return ports
 }
 
-export const signersFolder = (home: string) => join(home, 'signers')
 const platformIdentity = (home: string) => join(signersFolder(home), 'platform')
-/** Where the platform's client key and the nodes' addresses are: CUSTODY_SIGNERS, else in the home. */
-export const identityFolder = (home: string): string => process.env['CUSTODY_SIGNERS'] || platformIdentity(home)
 
 const nodesOf = (home: string, log: Logger): Child[] => [1, 2, 3].map((node) => new Child({
   name: `signer-${node}`, env: tracingSettings(), nodeArgs: NODE_ARGS, script: join(SIGNER, 'main.ts'),

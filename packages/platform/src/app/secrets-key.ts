@@ -3,11 +3,11 @@ import { join } from 'node:path'
 import type { Database } from '../database/pool.ts'
 import type { Secrets } from '../secrets.ts'
 import type { Settings } from '../settings/settings.ts'
+import { PLATFORM_KEY_OWNER } from '../webhooks/platform-key.ts'
 
-const OWNER = 'installation'
+/** What the mark of the key is sealed to. */
+export const MARK_OWNER = 'installation'
 const MARK = 'custody'
-/** As the key of webhooks is sealed: a database of before the mark may have it already. */
-const WEBHOOK_OWNER = 'webhook key'
 
 const HOW = 'every process of one database has the same: the one of the first host is what CUSTODY_SECRETS_KEY names there, or '
   + '"base64 -w0 secrets.key" in its home'
@@ -42,11 +42,12 @@ export async function checkSecretsKey(database: Database, secrets: Secrets, secr
     return row?.sealed_mark ?? null
   }
   if (await marked() === null) {
+    // A database of before the mark may have it already.
     const webhooks = await database.one<{ sealed: Buffer }>('select sealed_private_key sealed from webhook_keys')
-    if (webhooks && !opens(WEBHOOK_OWNER, webhooks.sealed)) throw refuse()
-    await database.query('update installation set sealed_mark = $1 where sealed_mark is null', [secrets.seal(OWNER, MARK)])
+    if (webhooks && !opens(PLATFORM_KEY_OWNER, webhooks.sealed)) throw refuse()
+    await database.query('update installation set sealed_mark = $1 where sealed_mark is null', [secrets.seal(MARK_OWNER, MARK)])
   }
   // Another process may have been first.
   const mark = await marked()
-  if (mark !== null && !opens(OWNER, mark)) throw refuse()
+  if (mark !== null && !opens(MARK_OWNER, mark)) throw refuse()
 }

@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { z } from 'zod'
 import { reasonOf } from '@custody/chains/reason'
-import { identityFolder, signersFolder, withNodes } from '../app/local.ts'
+import { withNodes } from '../app/local.ts'
 import { assertPlainFolder, embeddedVersion } from '../database/embedded.ts'
-import { assertRestored, RESTORING } from '../home.ts'
+import { assertRestored, identityFolder, RESTORING, signersFolder } from '../home.ts'
 import type { NodePeer } from '../signing/nodes.ts'
 import { checkExternalEmpty, placeEmbedded, placeExternal, type Recovery } from './database.ts'
 import { copyVerified, differenceOf, readPlain } from './folder.ts'
@@ -179,6 +179,18 @@ function checkTarget({ databaseUrl, from, nodeSecrets, network, wal, archive }: 
   if (missing.length > 0) throw new Error(`--node-secrets: node ${missing.join(', ')} has no secret named, or is not in the backup`)
 }
 
+const LOG_LINES = 5
+const LOG_CHARACTERS_MAX = 1500
+
+/** A reason with the end of each log that it refers to, in the place of the path: the log is removed with the rest of the home. */
+function withLogs(reason: string, home: string): string {
+  return reason.replaceAll(/see (.+?\.log)\b/g, (all, path: string) => {
+    if (!path.startsWith(`${home}/`) || !existsSync(path)) return all
+    const lines = readFileSync(path, 'utf8').trim().split('\n').slice(-LOG_LINES)
+    return `its log ends with: ${lines.join(' | ').slice(-LOG_CHARACTERS_MAX)}`
+  })
+}
+
 /**
  * Restores a backup on an empty home. Everything is checked first; what was written is removed where something fails later, so that
  * it can be tried again. An embedded database runs its recovery before any key is unsealed into the home, because its server is a
@@ -224,10 +236,11 @@ export async function restoreBackup(restore: Restore): Promise<Manifest> {
     rmSync(unfinished)
     return manifest
   } catch (error) {
+    const reason = withLogs(reasonOf(error), home)
     for (const path of written) rmSync(path, { force: true })
     for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true, force: true })
     const places = databaseUrl === null ? home : `${home} and in the database`
     const again = 'put that right, and run the same command again'
-    throw new Error(`${reasonOf(error)}; nothing of it is left in ${places}: ${again}`, { cause: error })
+    throw new Error(`${reason}; nothing of it is left in ${places}: ${again}`, { cause: error })
   }
 }

@@ -38,6 +38,24 @@ async function recogniseSquashed(tx: Queryable, known: Set<string>): Promise<voi
   for (const name of SQUASHED) known.add(name)
 }
 
+/** What {@link migrate} would apply, what it would refuse as a newer version's, and what is applied already. Reads only. */
+export async function compareMigrations(database: Queryable): Promise<{ pending: string[]; beyond: string[]; applied: string[] }> {
+  const files = readdirSync(MIGRATIONS).filter((file) => file.endsWith('.sql')).sort()
+  const there = await database.one<{ there: string | null }>(`select to_regclass('migrations')::text as there`)
+  const rows = there?.there ? await database.query<{ name: string }>('select name from migrations') : []
+  const known = new Set(rows.map(({ name }) => name))
+  // A database from before the squash is taken as one with the squashed ones.
+  const isEarlier = BEFORE_SQUASH.some((name) => known.has(name))
+  const isApplied = (name: string): boolean => known.has(name) || (isEarlier && SQUASHED.includes(name))
+  return {
+    pending: files.filter((name) => !isApplied(name)), applied: files.filter(isApplied),
+    beyond: [...known].filter((name) => !files.includes(name) && !BEFORE_SQUASH.includes(name)).sort(),
+  }
+}
+
+/** Waits until no other process brings the database up to date, and holds up each that starts until the end of the transaction. */
+export const lockMigrations = (tx: Queryable): Promise<unknown> => tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+
 /**
  * Brings the database up to date, in one transaction under an advisory lock: the numbered files of ./migrations that were
  * not applied yet, each once, then what rows look like, and the functions.
@@ -48,7 +66,7 @@ export async function migrate(database: Database): Promise<string[]> {
   return database.transaction(async (tx) => {
     // A table of many rows takes longer than a statement may otherwise, and so does the wait for another process that is at it.
     await tx.query('set local statement_timeout = 0')
-    await tx.query('select pg_advisory_xact_lock($1)', [LOCK])
+    await lockMigrations(tx)
     await tx.query('create table if not exists migrations (name text primary key, applied_at timestamptz not null default now())')
     const known = new Set((await tx.query<{ name: string }>('select name from migrations')).map((row) => row.name))
     await recogniseSquashed(tx, known)

@@ -8,7 +8,7 @@ import { EVENTS, eventShape } from './registry.ts'
 type Data = Record<string, unknown>
 
 const DEPOSIT: Data = {
-  type: 'Deposit', source_type: 'EXTERNAL', destination_type: 'INTERNAL', fee: 0, platform_fee: null, memo: null, sequence_id: null,
+  type: 'Deposit', source_type: 'EXTERNAL', destination_type: 'INTERNAL', fee: 0, platform_fee: null, memo: '', sequence_id: null,
 }
 const CONFIRMED: Data = { status: 'confirmed', sub_status: 'CONFIRMED', confirmations: 3, confirmed_at: EXAMPLE_TIME }
 const HELD: Data = { ...DEPOSIT, sub_status: 'AML_HELD', confirmations: 3, failure_reason: 'the sender is on the frozen list' }

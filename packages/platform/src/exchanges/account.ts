@@ -83,14 +83,15 @@ export async function findAccount(database: Queryable, caller: Caller, given: st
   throw new ApiError('NOT_FOUND', `${field}: there is no exchange account ${given.slice(0, 100)} in this sub-account`, { field })
 }
 
-const ownerOf = (id: string): string => `exchange account ${id}`
+/** What credentials are sealed to. */
+export const credentialsOwner = (id: string): string => `exchange account ${id}`
 
 export const sealCredentials = (services: Services, id: string, credentials: Credentials): Buffer =>
-  services.aml.secrets.seal(ownerOf(id), JSON.stringify(credentials))
+  services.aml.secrets.seal(credentialsOwner(id), JSON.stringify(credentials))
 
 /** The API key of an account, as its exchange knows it. It is no secret of its own. */
 export function keyIn(services: Services, { id, sealed_credentials: sealed }: AccountRow): string {
-  return sealed === null ? '' : (JSON.parse(services.aml.secrets.open(ownerOf(id), sealed)) as Credentials).apiKey
+  return sealed === null ? '' : (JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials).apiKey
 }
 
 /** The venue of an account. @throws VenueError where its secrets do not open, or its exchange cannot be loaded */
@@ -98,7 +99,7 @@ export async function venueOf(services: Services, row: AccountRow): Promise<Venu
   const { id, exchange, sealed_credentials: sealed, credentials_version: version } = row
   if (sealed === null) throw new VenueError('refused', `the account at ${exchange} is deleted`)
   return services.exchanges.account({
-    id, exchange, key: String(version), open: () => JSON.parse(services.aml.secrets.open(ownerOf(id), sealed)) as Credentials,
+    id, exchange, key: String(version), open: () => JSON.parse(services.aml.secrets.open(credentialsOwner(id), sealed)) as Credentials,
   })
 }
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { NodePeer } from '../signing/nodes.ts'
-import { identityFolder } from '../app/local.ts'
+import { identityFolder } from '../home.ts'
 import { OperatorError } from './command.ts'
 
 /** Not imported: an import of this module loads all that it names, fetch and WebSocket too, which is half of what a command takes. */

@@ -6,7 +6,7 @@ import { heardStatus } from '../signing/status.ts'
 const DAY_MS = 86_400_000
 /** Days before the end of a TLS certificate from which the doctor reports it; the same as in deploy/monitoring/custody.rules.yml. */
 const WARN_DAYS = 30
-const RENEW = 'npx node packages/signer/src/tls.ts renew --home'
+const RENEW = 'custody tls renew --home'
 
 export interface CertificateDiagnosis {
   /** `platform`, or `signer 1`. */ of: string

@@ -1,6 +1,13 @@
+import { reasonOf } from '@custody/chains/reason'
 import { readKek } from '@custody/key-encryption'
-import { join } from 'node:path'
-import { secretsFile, secretsKeyStatus, wrapSecretsKey } from '../secrets.ts'
+import { existsSync, readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { reseal } from '../app/reseal.ts'
+import { startEmbeddedPostgres, type EmbeddedPostgres } from '../database/embedded.ts'
+import { openDatabase } from '../database/pool.ts'
+import { systemEnvironment } from '../environment.ts'
+import { assertRestored } from '../home.ts'
+import { Secrets, secretsFile, secretsKeyStatus, wrapSecretsKey } from '../secrets.ts'
 import { OperatorError } from './command.ts'
 import { need, type Run } from './cli/typed.ts'
 
@@ -23,4 +30,42 @@ export const status: Run = ({ home }) => {
   const text = found.provider === 'none' ? 'in the clear: secrets-key wrap puts it under a provider'
     : `wrapped by ${found.kek_id}, version ${found.kek_version}`
   return { result: { ...found }, text }
+}
+
+/** The new key: of a file with its 32 bytes, with their base64 (as CUSTODY_SECRETS_KEY takes it), or wrapped by a provider. */
+async function newKeyOf(file: string, home: string): Promise<Secrets> {
+  if (!existsSync(file)) throw new OperatorError(`--new-key: there is no file ${file}`)
+  const text = readFileSync(file, 'utf8').trim()
+  const setting = /^[A-Za-z0-9+/]{43}=$/.test(text) ? text : `@${file}`
+  try {
+    return await Secrets.open(home, setting, systemEnvironment())
+  } catch (error) {
+    throw new OperatorError(`--new-key: ${file}: ${reasonOf(error)}`)
+  }
+}
+
+/** Seals all secrets of the database under another key, while no process of the platform runs. The key files stay as they are. */
+export const change: Run = async ({ home, values }) => {
+  const file = resolve(need(values, 'new-key'))
+  const current = process.env['CUSTODY_SECRETS_KEY'] ?? null
+  if (current === null && !existsSync(join(home, 'secrets.key'))) {
+    throw new OperatorError('the key of now is needed: CUSTODY_SECRETS_KEY, or secrets.key in the home (CUSTODY_HOME)')
+  }
+  const [from, to] = [await Secrets.open(home, current, systemEnvironment()), await newKeyOf(file, home)]
+  const url = process.env['DATABASE_URL']
+  if (!url) assertRestored(home)
+  const server = url ? null : await startEmbeddedPostgres(home)
+  const database = openDatabase(url ?? (server as EmbeddedPostgres).url, { max: 1 })
+  try {
+    const sealed = await reseal(database, from, to)
+    const count = Object.values(sealed).reduce((sum, each) => sum + each, 0)
+    const place = current === null ? `put it in the place of ${join(home, 'secrets.key')}` : 'set CUSTODY_SECRETS_KEY to it on every host'
+    return {
+      result: { changed: true, sealed },
+      text: `${count} secrets are sealed under the key of ${file}: ${place}, then start the platform`,
+    }
+  } finally {
+    await database.close()
+    if (server && !server.adopted) await server.stop()
+  }
 }

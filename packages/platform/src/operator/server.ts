@@ -24,6 +24,7 @@ import { assignSuspense, listSuspense } from './suspense.ts'
 import { adjustPrepaidFee, showPrepaidFee } from './prepaid-fee.ts'
 import { triggerEvent } from './trigger.ts'
 import { stakeTank } from './tank-staking.ts'
+import { listWaiting } from './waiting.ts'
 import { listWallets, setWallet } from './wallets.ts'
 import { drainTank, listTanks, setTank, tankAddress, transactionState } from './gas-tanks.ts'
 
@@ -65,6 +66,7 @@ const COMMANDS: Record<string, Command> = {
   'suspense adopt': adoptIntoBooks,
   'sweep set': setSweep,
   'sweep show': showSweep,
+  waiting: listWaiting,
   'wallet list': listWallets,
   'wallet set': setWallet,
   transaction: transactionState,
@@ -94,7 +96,7 @@ const COMMANDS: Record<string, Command> = {
 /** What changes nothing, or brings a database up to date. */
 const WHILE_HELD = new Set([
   'api-user list', 'api-user revoke', 'api-user enrolment', 'gas-tank list', 'prepaid-fee show', 'suspense list', 'sweep show',
-  'wallet list', 'reserves list', 'reserves show',
+  'waiting', 'wallet list', 'reserves list', 'reserves show',
   'console people', 'console reset', 'audit-log export',
   'transaction', 'events', 'doctor', 'failing loops', 'audit', 'devnet', 'signer status', 'reconcile start', 'reconcile outcome',
   'rescan progress', 'rescan stop',

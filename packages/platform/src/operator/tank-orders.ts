@@ -1,7 +1,8 @@
 import { loadRegistry, parseAmount, traitsOf, validateAddress, type Asset, type Registry } from '@custody/chains'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { reasonOf } from '@custody/chains/reason'
 import type { NodePeer } from '../signing/nodes.ts'
-import { readVariable } from '../settings/settings.ts'
 import { OperatorError } from './command.ts'
 import { orderNodes, type NodeAnswer } from './nodes.ts'
 
@@ -33,19 +34,20 @@ export function stakeTerms(registry: Registry, input: {
   return { amount: amount.toString(), resource }
 }
 
-/** The operator says which networks he means as the platform is told: CUSTODY_NETWORK. */
-const typedRegistry = (): Registry => loadRegistry(readVariable('CUSTODY_NETWORK'))
+/** The networks that a signer node signs for, by the mode in the configuration of its home. */
+export function registryAt(home: string): Registry {
+  return loadRegistry((JSON.parse(readFileSync(join(home, 'config.json'), 'utf8')) as { mode: 'local' | 'mainnet' }).mode)
+}
 
 export interface TankOrder { order: string; workspace: string; network: string; answers: NodeAnswer[]; problems: string[] }
 
 /** Gives these nodes the order to send all that a tank holds to an address. */
-export async function orderDrain(signers: readonly NodePeer[], typed: {
+export async function orderDrain(signers: readonly NodePeer[], registry: Registry, typed: {
   order: string
   workspace: string
   network: string
   to: string
 }): Promise<TankOrder> {
-  const registry = typedRegistry()
   const network = registry.network(typed.network)
   if (!network) throw new OperatorError(`--network: there is no network ${typed.network}`)
   const to = validateAddress(registry, network.native_asset, typed.to)
@@ -56,7 +58,7 @@ export async function orderDrain(signers: readonly NodePeer[], typed: {
 }
 
 /** Gives these nodes the order about a tank's stake. */
-export async function orderStake(signers: readonly NodePeer[], typed: {
+export async function orderStake(signers: readonly NodePeer[], registry: Registry, typed: {
   order: string
   workspace: string
   network: string
@@ -65,7 +67,7 @@ export async function orderStake(signers: readonly NodePeer[], typed: {
   resource: unknown
 }): Promise<TankOrder> {
   const { order, workspace, network, action } = typed
-  const expect = { order, workspace, network, action, ...stakeTerms(typedRegistry(), typed) }
+  const expect = { order, workspace, network, action, ...stakeTerms(registry, typed) }
   return { order, workspace, network, ...await orderNodes(signers, 'tank-stake', expect, { expect }) }
 }
 

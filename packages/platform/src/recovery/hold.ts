@@ -1,4 +1,5 @@
 import { reasonOf } from '@custody/chains/reason'
+import { asInstalled } from '@custody/chains/terminal'
 import type { Services } from '../engine/services.ts'
 import type { Loop } from '../engine/loop.ts'
 import { adoptAll } from './adopt-all.ts'
@@ -30,12 +31,12 @@ export async function compareRecords(services: Services): Promise<string | null>
   if (services.hold.isAdopting) return services.hold.because
   if (lost > 0) {
     const what = `the signer nodes have recorded ${lost} transactions that this database does not know`
-    const reason = `${what}, so it is older than they are; run: npx custody reconcile`
+    const reason = asInstalled(`${what}, so it is older than they are; run: npx custody reconcile`)
     if (services.hold.because !== reason)
       services.log.error(
         { unknown: lost },
         'the signer nodes know transactions that this database does not: was an older backup restored? ' +
-          'Nothing is changed until "npx custody reconcile" has adopted them',
+          asInstalled('Nothing is changed until "npx custody reconcile" has adopted them'),
       )
     services.hold.set({ cause: 'outdated', reason })
   } else if (marks.length < NODES_NEEDED) {

@@ -3,7 +3,8 @@ import { promisify } from 'node:util'
 import type { Services } from '../engine/services.ts'
 
 const BITS = 3072
-const OWNER = 'webhook key'
+/** What the private half is sealed to. */
+export const PLATFORM_KEY_OWNER = 'webhook key'
 
 /** The platform's pair for `x-signature`: one for every process of a database. */
 export interface PlatformKey { privateKey: KeyObject; publicPem: string }
@@ -14,7 +15,8 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
   const known = async (): Promise<PlatformKey | null> => {
     const row = await database.one<{ public_key_pem: string; sealed_private_key: Buffer }>(
       'select public_key_pem, sealed_private_key from webhook_keys')
-    return row ? { privateKey: createPrivateKey(secrets.open(OWNER, row.sealed_private_key)), publicPem: row.public_key_pem } : null
+    if (!row) return null
+    return { privateKey: createPrivateKey(secrets.open(PLATFORM_KEY_OWNER, row.sealed_private_key)), publicPem: row.public_key_pem }
   }
   const there = await known()
   if (there) return there
@@ -22,7 +24,7 @@ export async function loadPlatformKey(services: Services): Promise<PlatformKey> 
     modulusLength: BITS, publicKeyEncoding: { type: 'spki', format: 'pem' }, privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
   })
   await database.query('insert into webhook_keys (public_key_pem, sealed_private_key) values ($1, $2) on conflict do nothing', [
-    made.publicKey, secrets.seal(OWNER, made.privateKey),
+    made.publicKey, secrets.seal(PLATFORM_KEY_OWNER, made.privateKey),
   ])
   const kept = await known()
   if (!kept) throw new Error('the key of webhooks was not kept')

@@ -101,13 +101,15 @@ export async function findWebhook(database: Queryable, caller: Caller, given: st
   return row
 }
 
-const ownerOf = (id: string): string => `webhook ${id}`
+/** What a webhook's secrets are sealed to. */
+export const webhookOwner = (id: string): string => `webhook ${id}`
 /** A new secret, and how it is kept. */
 export function makeSecret(services: Services, id: string): { secret: string; sealed: Buffer } {
   const secret = newSecret(services.environment.bytes(SECRET_BYTES))
-  return { secret, sealed: services.aml.secrets.seal(ownerOf(id), secret) }
+  return { secret, sealed: services.aml.secrets.seal(webhookOwner(id), secret) }
 }
-export const openSecret = (services: Services, id: string, sealed: Uint8Array): string => services.aml.secrets.open(ownerOf(id), sealed)
+export const openSecret = (services: Services, id: string, sealed: Uint8Array): string =>
+  services.aml.secrets.open(webhookOwner(id), sealed)
 
 /** The secrets that sign a delivery: during a rotation there are two. @param at milliseconds since the Unix Epoch */
 export const secretsAt = (

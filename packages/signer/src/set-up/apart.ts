@@ -4,8 +4,9 @@ import { isIP } from 'node:net'
 import { join } from 'node:path'
 import type { ConfigFile } from '../config.ts'
 import { keyFileOf, makeHomeKey } from '../kek/home.ts'
-import { closed, makeIdentity, makeRecovery, makeTls, SetupError, socketOf, TIMEOUTS, write, writeJson } from './files.ts'
+import { closed, makeIdentity, makeRecovery, SetupError, socketOf, TIMEOUTS, write, writeJson } from './files.ts'
 import { ownHalf, printLines, readNodes, readPlatform, readRecovery, type Mode, type NodeHalf, type PlatformHalf } from './halves.ts'
+import { CHECK, COMPARE, pinned, type Told } from './platform.ts'
 
 /**
  * Nodes and platform on hosts of their own. Each is set up in two calls: the first makes the keys and a public half, which is
@@ -25,12 +26,6 @@ export interface ApartOptions {
   env?: NodeJS.ProcessEnv
 }
 
-/** What a call has to say: a public half to be carried, lines for the operator. */
-export interface Told { half?: NodeHalf | PlatformHalf; lines: string[] }
-
-const COMPARE = 'Compare these with the other operators over another channel (telephone): each must read the same.'
-const CHECK = 'Once all run: setup.ts --check --home HOME'
-
 /** Where nobody names another provider. */
 export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
   if (!env['CUSTODY_SIGNER_PASSPHRASE_FILE']) {
@@ -45,8 +40,6 @@ export function passphraseOf(env: NodeJS.ProcessEnv): KekSettings {
 async function ensureHomeKey({ home, mode, kek, env = process.env }: ApartOptions, node: number): Promise<void> {
   if (kek || !existsSync(keyFileOf(home))) await makeHomeKey(home, { node, mode }, kek ?? passphraseOf(env), env)
 }
-
-const pinned = ({ node, host, port, certificate, identity }: NodeHalf) => ({ node, host, port, certificate, identity })
 
 /** A node, on its own host. @throws SetupError */
 export async function setupNode(o: ApartOptions): Promise<Told> {
@@ -141,32 +134,6 @@ function wholeOf(file: string): Whole | null {
   } catch {
     return null
   }
-}
-
-/** The platform's client identity, by which nodes know it: the same for all its processes. @throws SetupError */
-export async function setupPlatform({ home, mode, peers }: ApartOptions): Promise<Told> {
-  if (existsSync(join(home, 'peers.json'))) {
-    throw new SetupError(`${home} is set up already; to write peers.json anew, remove it first`)
-  }
-  if (existsSync(join(home, 'identity.key'))) {
-    throw new SetupError(`${home} is the home of a signer node; the platform's is another`)
-  }
-  if (peers === undefined) {
-    closed(home)
-    await makeTls(home, 'custody platform')
-    const half: PlatformHalf = {
-      kind: 'custody platform', version: 1, mode, certificate: readFileSync(join(home, 'tls.crt'), 'utf8'),
-    }
-    return { half, lines: [...printLines([], half), 'Carry the public half to the three nodes; they read you the same print.'] }
-  }
-  if (!existsSync(join(home, 'tls.crt'))) throw new SetupError(`${home} has no keys yet: first call this without --peers`)
-  const nodes = readNodes(peers, [1, 2, 3], mode)
-  writeJson(join(home, 'peers.json'), {
-    version: 1, mode, nodes: nodes.map((each) => ({ ...pinned(each), url: `https://${each.host}:${each.port}` })),
-  })
-  const lines = printLines(nodes, { certificate: readFileSync(join(home, 'tls.crt'), 'utf8') })
-  const written = `${join(home, 'peers.json')} is written: name its folder in CUSTODY_SIGNERS. ${COMPARE}`
-  return { lines: [written, ...lines, CHECK] }
 }
 
 /** A node's recovery key pair, where its holder keeps it: FILE.secret.json stays there, FILE.pub.json goes to the node. */

@@ -63,7 +63,7 @@ function ask(client: Client, { host, port, certificate }: Asked): Promise<Heard>
   })
 }
 
-const RENEW_THERE = 'on its host, run: node packages/signer/src/tls.ts renew --home HOME'
+const RENEW_THERE = 'on its host, run: custody tls renew --home HOME'
 
 /** @returns a line for the operator where a certificate expires within `WARN_DAYS`, or nothing */
 function expiryNotice(who: string, expiresAt: Date | null, renew: string): string[] {
@@ -112,7 +112,7 @@ export async function check(home: string): Promise<{ lines: string[]; ok: boolea
   const { client, mode, asked, prints } = existsSync(join(home, 'config.json')) ? ofNode(home) : ofPlatform(home)
   const lines = Object.entries(prints).map(([name, print]) => `${named(name).padEnd(15)} ${print}`)
   const own = new X509Certificate(client.certificate)
-  const renewHere = `run: node packages/signer/src/tls.ts renew --home ${home}`
+  const renewHere = `run: custody tls renew --home ${home}`
   const notices = expiryNotice('this host', own.validToDate, renewHere)
   const ownProblems: string[] = []
   try {

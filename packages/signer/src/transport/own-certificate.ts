@@ -73,7 +73,7 @@ export class OwnCertificate {
     const leftMs = expiry.getTime() - nowMs
     if (leftMs > WARN_DAYS * DAY_MS || nowMs - this.#warnedAtMs < WARN_EVERY_MS) return
     this.#warnedAtMs = nowMs
-    const renew = `renew it: node packages/signer/src/tls.ts renew --home ${this.#config.home}`
+    const renew = `renew it: custody tls renew --home ${this.#config.home}`
     const [level, message] = leftMs > 0 ? ['warn', 'the TLS certificate expires soon'] as const
       : ['alert', 'the TLS certificate has expired: platform and peers refuse this node'] as const
     this.#log(level, message, { expires: expiry.toISOString(), do: renew })

@@ -1,6 +1,6 @@
-import { printNotice } from '@custody/chains/terminal'
+import { asInstalled, printNotice } from '@custody/chains/terminal'
 import { existsSync, writeFileSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { makeRecoveryFiles, readSignatureKey, readSigningKey } from '../../backup/key-files.ts'
 import type { Manifest, Trust } from '../../backup/manifest.ts'
 import { restoreBackup, trustOf, verifyBackup } from '../../backup/restore.ts'
@@ -62,7 +62,12 @@ export const backup: Run = async ({ home, values }) => {
   const { files, folders: _, ...told } = manifest
   return {
     result: { out, ...told, files: files.length, bytes, manifest_sha256: manifestSha256 },
-    text: [`backup: ${out}`, `manifest SHA-256: ${manifestSha256}`],
+    text: [
+      `backup: ${out}`, `manifest SHA-256: ${manifestSha256}`,
+      ...(manifest.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined ? [
+        `the local chains are not in it: copy ${join(home, 'devnet')} while the platform is stopped`,
+      ] : []),
+    ],
   }
 }
 
@@ -123,12 +128,16 @@ export const restore: Run = async ({ home, values }) => {
     nodeSecrets, wal, until, archive: readVariable('CUSTODY_WAL_ARCHIVE') ?? null,
   })
   const next = [
+    ...(told.network === 'local' && readVariable('CUSTODY_LOCAL_CHAINS') === undefined ? [
+      `bring the local chains back: the backup does not hold them, so copy the folder devnet of the lost home to ${join(home, 'devnet')}. `
+      + 'Without it the platform starts on new, empty chains, and the audit shows every balance as a deficit',
+    ] : []),
     ...(nodeSecrets.size > 0 ? [] : [
       'signer nodes that were lost are restored by their operators, each on its own host: npx custody signer restore',
     ]),
     'start the platform: npm start', 'adopt what the nodes know and the database lacks: npx custody reconcile',
     'compare with the chains: npx custody audit',
-  ]
+  ].map(asInstalled)
   return {
     result: { home, restored: true, ...told, files: files.length, next },
     text: ['restored. Next:', ...next.map((line, at) => `${at + 1}. ${line}`)],

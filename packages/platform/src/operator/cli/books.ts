@@ -2,6 +2,7 @@ import type { AuditReport } from '../../audit/report.ts'
 import { callPlatform } from '../connect.ts'
 import { showAudit } from '../show-audit.ts'
 import { showSuspense } from '../show-suspense.ts'
+import { waitingLines } from '../show-waiting.ts'
 import { need, type Run } from './typed.ts'
 
 export const audit: Run = async ({ home }) => {
@@ -19,6 +20,12 @@ export const prepaidShow: Run = async ({ home, values }) => {
   const said = (field: string) => String(result[field])
   const account = `${said('balance')} USD (${said('status')}), ${said('reserved')} USD reserved`
   return { result, text: `${said('workspace')}: ${account}; ${said('tier')}, ${said('volume_30d')} USD in 30 days` }
+}
+
+/** What is under way, with the reason why it does not go on. */
+export const waiting: Run = async ({ home, values }) => {
+  const result = await callPlatform(home, 'waiting', { state: values['state'], network: values['network'], workspace: values['workspace'] })
+  return { result, text: waitingLines(result) }
 }
 
 export const suspenseList: Run = async ({ home }) => {

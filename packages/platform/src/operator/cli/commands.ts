@@ -1,25 +1,13 @@
 import { EVENT_TYPES } from '../../database/event-types.ts'
-import type { Definition } from './definition.ts'
+import { ORDER, STAKE, TANK, WISH, WORKSPACE, wordsOf, type Definition } from './definition.ts'
+import { SIGNER_COMMANDS } from './signer-commands.ts'
 import type { Run } from './typed.ts'
 
-const WORKSPACE = { '!workspace W': 'workspace' }
-const TANK = { ...WORKSPACE, '!network N': 'network of the gas tank, such as ETH' }
-const STAKE = { 'amount COINS': 'TRX to stake or unstake', 'resource R': 'ENERGY (default) or BANDWIDTH' }
-const ORDER = { 'order ID': 'the order as another node printed it' }
-/** On one machine by its number, on a host of its own by its home. */
-const WHICH = { 'node N': '1, 2 or 3, where all are on this machine', 'home HOME': 'home of the signer node on this host' }
-const AT_NODE = { '!home HOME': 'home of the signer node on this host' }
-const WISH = {
-  ...WORKSPACE, '!sub-account S': 'sub-account', '!role ROLE': 'full or read-only',
-  '!public-key KEY': 'file with the PEM of the caller’s RSA public key, or base64:… as the control panel shows it',
-  'trust-file FILE': 'where to write what the caller pins, to check addresses by itself',
-}
-
+/** Every command of the operator's: the one place from which parsing, help and its check in the documents come. */
 const apiUser = () => import('./api-user.ts')
 const gasTank = () => import('./gas-tank.ts')
 const books = () => import('./books.ts')
 const wallets = () => import('./wallets.ts')
-const signer = () => import('./signer.ts')
 const backups = () => import('./backup.ts')
 const panel = () => import('./console.ts')
 const reserves = () => import('./reserves.ts')
@@ -215,6 +203,11 @@ export const COMMANDS: readonly Definition[] = [
     usage: 'wallet list', summary: 'wallets, with each change of a status', options: { 'workspace W': 'of one workspace' },
     run: async () => (await wallets()).walletList,
   },
+  {
+    usage: 'waiting', summary: 'List transactions under way, oldest first, with the reason why the last attempt made no progress.',
+    options: { 'state STATE': 'of one state, such as SIGNING', 'network N': 'of one network', 'workspace W': 'of one workspace' },
+    run: async () => (await books()).waiting,
+  },
   { usage: 'suspense list', summary: 'deposits that belong to no wallet, with their tags', run: async () => (await books()).suspenseList },
   {
     usage: 'suspense assign', summary: 'credits one to the wallet of the account that holds it',
@@ -349,6 +342,11 @@ export const COMMANDS: readonly Definition[] = [
     run: async () => (await backups()).restore,
   },
   {
+    usage: 'upgrade', summary: 'Compare the migrations of this version with the database: what its start would apply, and whether it can.',
+    options: { '!check': 'read only; exit 1 where a newer version has changed the database' },
+    run: async () => (await import('../upgrade.ts')).upgrade,
+  },
+  {
     usage: 'doctor',
     summary: 'Check endpoints, signer nodes, database, disk, certificates, prices and the platform’s loops, and say what to do; '
       + 'exit 1 if something is wrong.',
@@ -377,57 +375,17 @@ export const COMMANDS: readonly Definition[] = [
     options: { '!kek PROVIDER': 'KIND:name=value,… or @FILE' }, run: async () => (await secretsKey()).wrap,
   },
   {
-    usage: 'signer status', summary: 'what each node says of itself; with --home the one on this host, without a platform',
-    options: { 'home HOME': 'home of the signer node on this host' }, run: async () => (await signer()).status,
+    usage: 'secrets-key change', summary: 'Seal all secrets of the database under another key, while no process of the platform runs.',
+    options: { '!new-key FILE': 'file with the new key: 32 bytes, their base64, or wrapped by a provider' },
+    run: async () => (await secretsKey()).change,
   },
-  {
-    usage: 'signer refresh', summary: 'new shares of every key, or of one workspace’s',
-    options: { 'workspace W': 'one workspace', ...WHICH },
-    run: async () => (await signer()).refresh,
-  },
-  {
-    usage: 'signer bans', summary: 'List the peers that a signer node has banned, and the bans that its peers reported.',
-    options: WHICH, run: async () => (await signer()).bans,
-  },
-  {
-    usage: 'signer ban', summary: 'Ban a peer permanently at a signer node: it signs nothing with that peer from then on.',
-    options: { ...WHICH, '!peer N': 'number of the node to ban', 'reason TEXT': 'for the record; at most 200 characters' },
-    run: async () => (await signer()).ban,
-  },
-  {
-    usage: 'signer backup', summary: 'a node’s shares, encrypted to its recovery key; never overwrites',
-    options: { ...WHICH, '!out FILE': 'where to' }, run: async () => (await signer()).backup,
-  },
-  {
-    usage: 'signer restore', summary: 'a node whose host was lost, from its backup and its peers',
-    options: {
-      ...WHICH, '!in FILE': 'the backup', '!recovery-secret FILE': 'its recovery secret', preview: 'says what would be restored',
-      'confirm CODE': 'of the preview that you read; needed outside local',
-    },
-    run: async () => (await signer()).restore,
-  },
-  {
-    usage: 'signer enrol', summary: 'on a signer node’s own host (docs/enrolment.md)',
-    options: { ...AT_NODE, ...WISH, 'api-key KEY': 'as another node printed it' }, run: async () => (await signer()).enrol,
-  },
-  {
-    usage: 'signer revoke', summary: 'on a signer node’s own host', options: { ...AT_NODE, '!api-key KEY': 'the API key' },
-    run: async () => (await signer()).revoke,
-  },
-  {
-    usage: 'signer drain', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, '!to ADDRESS': 'where to', ...ORDER },
-    run: async () => (await signer()).drain,
-  },
-  {
-    usage: 'signer stake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
-    run: async () => (await signer()).stake,
-  },
-  {
-    usage: 'signer unstake', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...STAKE, ...ORDER },
-    run: async () => (await signer()).unstake,
-  },
-  {
-    usage: 'signer release', summary: 'on a signer node’s own host', options: { ...AT_NODE, ...TANK, ...ORDER },
-    run: async () => (await signer()).release,
-  },
+  ...SIGNER_COMMANDS,
 ]
+
+/** The definition that these words lead to, and all of a group's where one word names a group. */
+export function commandsFor(words: readonly string[]): readonly Definition[] {
+  return COMMANDS.filter((definition) => {
+    const own = wordsOf(definition)
+    return own.every((word, at) => words[at] === undefined || words[at] === word) && words.length > 0
+  })
+}

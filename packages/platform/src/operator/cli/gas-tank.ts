@@ -1,4 +1,6 @@
+import { loadRegistry } from '@custody/chains'
 import { printNotice } from '@custody/chains/terminal'
+import { readVariable } from '../../settings/settings.ts'
 import { OperatorError } from '../command.ts'
 import { callPlatform, localSigners } from '../connect.ts'
 import { newOrder } from '../nodes.ts'
@@ -8,6 +10,8 @@ import { need, warn, type Outcome, type Run, type Values } from './typed.ts'
 const CHECKS_MAX = 240
 const CHECK_MS = 500
 
+/** The networks that the operator means, as the platform is told them: CUSTODY_NETWORK. */
+const registryHere = () => loadRegistry(readVariable('CUSTODY_NETWORK'))
 const tankOf = (values: Values) => ({ workspace: need(values, 'workspace'), network: need(values, 'network') })
 
 export const list: Run = async ({ home, values }) => {
@@ -43,7 +47,7 @@ export const drain: Run = async ({ home, values }) => {
   const typed = { order: orderOf(signers.length, values), ...tankOf(values), to: need(values, 'to') }
   // Whether there is such a tank; what is answered goes nowhere.
   await callPlatform(home, 'gas-tank address', typed)
-  if (signers.length > 0) tellOrder(await orderDrain(signers, typed))
+  if (signers.length > 0) tellOrder(await orderDrain(signers, registryHere(), typed))
   const started = await callPlatform(home, 'gas-tank drain', typed)
   return ended(home, 'drain', started, (hash) => `${String(started['amount'])} ${String(started['asset'])} sent to ${typed.to}: ${hash}`)
 }
@@ -54,7 +58,7 @@ const byOrder = (action: StakeAction): Run => async ({ home, values }) => {
   const typed = {
     order: orderOf(signers.length, values), ...tankOf(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY',
   }
-  if (signers.length > 0) tellOrder(await orderStake(signers, typed))
+  if (signers.length > 0) tellOrder(await orderStake(signers, registryHere(), typed))
   const started = await callPlatform(home, 'gas-tank stake', typed)
   const what = `${action} of ${String(started['amount'])} ${String(started['asset'])}`
   const resource = started['resource'] ? ` for ${String(started['resource'])}` : ''

@@ -3,8 +3,8 @@ import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
 import { findField } from '../field.ts'
-import { COMMANDS } from './commands.ts'
 import { argumentsOf, wordsOf, type Definition } from './definition.ts'
+import { bundleOf, programFor, PROGRAMS, runProgram } from './programs.ts'
 import type { Outcome, Values } from './typed.ts'
 
 const GROUPS: Record<string, string> = {
@@ -23,14 +23,28 @@ export function lineOf(definition: Definition): string {
   return [definition.usage, ...needed, ...more].join(' ')
 }
 
-const ALL = `Usage: npx custody COMMAND [options]
+/** How the command is called: a bundle has it on the PATH of its host, a checkout by npx. */
+const command = bundleOf() === null ? 'npx custody' : 'custody'
+
+const listed = (lines: readonly { line: string; summary: string }[]): string => (
+  lines.map(({ line, summary }) => `  ${line}\n      ${summary}`).join('\n'))
+
+function allOf(commands: readonly Definition[]): string {
+  const bundle = bundleOf()
+  const programs = PROGRAMS.filter(({ hosts }) => bundle === null || hosts.includes(bundle))
+  return `Usage: ${command} COMMAND [options]
 
 Commands:
-${COMMANDS.map((definition) => `  ${lineOf(definition)}\n      ${definition.summary}`).join('\n')}
+${listed(commands.map((definition) => ({ line: lineOf(definition), summary: definition.summary })))}
 
-npx custody COMMAND --help tells of one command, npx custody --version tells the version.
-The platform is found through CUSTODY_HOME (default ./.custody).
+Programs of a host:
+${listed(programs.map(({ usage, summary }) => ({ line: usage, summary })))}
+
+${command} COMMAND --help tells of one command, ${command} --version tells the version.
+${bundle === 'signer' ? 'The commands of the platform are in the platform bundle.'
+    : 'The platform is found through CUSTODY_HOME (default ./.custody).'}
 `
+}
 
 /** Option as commander takes it. The values of one that ends with `…` and is given several times are joined by line feeds. */
 function optionOf(name: string, text: string): Option {
@@ -55,16 +69,16 @@ function printField(value: string): void {
   process.stdout.write(`${process.stdout.isTTY ? manyLines(value) : value}\n`)
 }
 
-async function run(definition: Definition, home: string, command: Command): Promise<void> {
-  const values = valuesOf(command)
+async function run(definition: Definition, home: string, parsed: Command): Promise<void> {
+  const values = valuesOf(parsed)
   for (const name of Object.keys(definition.options ?? {})) {
     const option = name.slice(1).split(' ')[0] as string
     if (name.startsWith('!') && (values[option] === undefined || values[option] === '')) {
-      throw new OperatorError(`--${option} is needed`, `Usage: npx custody ${lineOf(definition)}`)
+      throw new OperatorError(`--${option} is needed`, `Usage: ${command} ${lineOf(definition)}`)
     }
   }
   const start = await definition.run()
-  print(await start({ home, words: command.args, values }), values)
+  print(await start({ home, words: parsed.args, values }), values)
 }
 
 /** @throws OperatorError where `--field` names what the answer does not have; with the answer, which may be of a write */
@@ -88,11 +102,11 @@ function quiet(command: Command): Command {
 }
 
 /** The operator's command, made of its definitions. */
-function programOf(home: string): Command {
+function programOf(commands: readonly Definition[], home: string): Command {
   const version = `custody ${packageFile.version}`
-  const program = quiet(new Command('npx custody')).usage('COMMAND [options]').version(version, '-V, --version')
+  const program = quiet(new Command(command)).usage('COMMAND [options]').version(version, '-V, --version')
   const groups = new Map<string, Command>()
-  for (const definition of COMMANDS) {
+  for (const definition of commands) {
     const words = wordsOf(definition)
     let parent = program
     for (const [at, word] of words.slice(0, -1).entries()) {
@@ -102,49 +116,50 @@ function programOf(home: string): Command {
       parent = group
     }
     const usage = [words.at(-1) ?? '', ...argumentsOf(definition)].join(' ')
-    const command = quiet(parent.command(usage).description(definition.summary))
-    for (const [name, text] of Object.entries(definition.options ?? {})) command.addOption(optionOf(name, text))
-    command.option('--json', 'prints one JSON object as the last line').option(
+    const own = quiet(parent.command(usage).description(definition.summary))
+    for (const [name, text] of Object.entries(definition.options ?? {})) own.addOption(optionOf(name, text))
+    own.option('--json', 'prints one JSON object as the last line').option(
       '--field <NAME>', 'prints one field of the answer, such as data.0.id, alone; exit 1 if the answer has no such field'
     )
-    command.action(() => run(definition, home, command))
+    own.action(() => run(definition, home, own))
   }
   // After the others, which would inherit it: its help is our own list.
-  return program.configureHelp({ formatHelp: () => ALL })
+  return program.configureHelp({ formatHelp: () => allOf(commands) })
 }
 
-/** The operator's command on these words. Sets the exit code; what went wrong is one sentence on standard error. */
-export async function main(words: readonly string[], home: string): Promise<void> {
-  const program = programOf(home)
+/**
+ * The operator's command on these words. Sets the exit code; what went wrong is one sentence on standard error.
+ * @param commands of this installation
+ * @param refuse throws where the words name a command of another host
+ */
+export async function main(
+  words: readonly string[], home: string, commands: readonly Definition[], refuse: (words: readonly string[]) => void = () => undefined,
+): Promise<void> {
   try {
+    const separate = programFor(words)
+    if (separate) return await runProgram(separate, words)
+    refuse(words)
+    const program = programOf(commands, home)
     if (words.length === 0) program.outputHelp()
     else await program.parseAsync(words[0] === 'help' ? [...words.slice(1), '--help'] : words, { from: 'user' })
   } catch (error) {
     if (error instanceof CommanderError && error.exitCode === 0) return
     process.exitCode = 1
-    process.stderr.write(`custody: ${manyLines(sentenceOf(error, words))}\n`)
+    process.stderr.write(`custody: ${manyLines(sentenceOf(error, words, commands))}\n`)
   }
 }
 
 /** The library's errors in the words of this command. */
-function sentenceOf(error: unknown, words: readonly string[]): string {
+function sentenceOf(error: unknown, words: readonly string[], commands: readonly Definition[]): string {
   if (!(error instanceof CommanderError)) return errorText(error)
-  const isBelow = (path: string) => COMMANDS.some((definition) => wordsOf(definition).slice(0, -1).join(' ') === path)
+  const isBelow = (path: string) => commands.some((definition) => wordsOf(definition).slice(0, -1).join(' ') === path)
   // The longest group that the words name: `devnet venue` before `devnet`.
   const path = words.slice(0, words.length > 1 && isBelow(words.slice(0, 2).join(' ')) ? 2 : 1)
-  const group = COMMANDS.filter((definition) => path.every((word, at) => wordsOf(definition)[at] === word))
-  const listed = group.map((each) => `  ${lineOf(each)}`).join('\n')
+  const group = commands.filter((definition) => path.every((word, at) => wordsOf(definition)[at] === word))
+  const lines = group.map((each) => `  ${lineOf(each)}`).join('\n')
   // A group by its name alone.
-  if (error.code === 'commander.help') return `${path.join(' ')} needs one of its commands:\n${listed}`
+  if (error.code === 'commander.help') return `${path.join(' ')} needs one of its commands:\n${lines}`
   const known = group.find((each) => wordsOf(each).every((word, at) => word === words[at]))
-  const hint = known ? `Usage: npx custody ${lineOf(known)}` : listed || 'npx custody --help lists all commands'
+  const hint = known ? `Usage: ${command} ${lineOf(known)}` : lines || `${command} --help lists all commands`
   return `${error.message.replace(/^error: /, '')}\n${hint}`
-}
-
-/** The definition that these words lead to, and all of a group's where one word names a group. */
-export function commandsFor(words: readonly string[]): readonly Definition[] {
-  return COMMANDS.filter((definition) => {
-    const own = wordsOf(definition)
-    return own.every((word, at) => words[at] === undefined || words[at] === word) && words.length > 0
-  })
 }

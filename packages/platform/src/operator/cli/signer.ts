@@ -3,14 +3,18 @@ import { OperatorError } from '../command.ts'
 import { callPlatform, callSigner, localSigners } from '../connect.ts'
 import { enrolAtNodes, enrolmentLine, readApiKey } from '../enrol.ts'
 import { newOrder, nodeAt, orderNodes, type NodeAnswer } from '../nodes.ts'
-import { orderDrain, orderLine, orderStake, type StakeAction, type TankOrder } from '../tank-orders.ts'
+import { orderDrain, orderLine, orderStake, registryAt, type StakeAction, type TankOrder } from '../tank-orders.ts'
 import { wishOf, writeTrust } from './api-user.ts'
 import { need, type Outcome, type Run, type Values } from './typed.ts'
 
 /** A node whose own entrance is on this machine: by its number, or by its home where it is alone here. */
 function pick(home: string, values: Values) {
   if (values['home'] !== undefined) return here(values)
-  const found = localSigners(home).find(({ node }) => String(node) === need(values, 'node'))
+  const signers = localSigners(home)
+  if (signers.length === 0) {
+    throw new OperatorError('no signer node is on this machine: run this on the node’s own host, with --home and the home of the node')
+  }
+  const found = signers.find(({ node }) => String(node) === need(values, 'node'))
   if (!found) throw new OperatorError('--node: must be 1, 2 or 3')
   return found
 }
@@ -118,6 +122,7 @@ export const restore: Run = async ({ home, values }) => {
 
 // Orders at one node, on its own host, as its operator types them (docs/enrolment.md).
 const here = (values: Values) => nodeAt(resolve(need(values, 'home')))
+const registry = (values: Values) => registryAt(resolve(need(values, 'home')))
 const tank = (values: Values) => ({
   order: typeof values['order'] === 'string' ? values['order'] : newOrder(), workspace: need(values, 'workspace'),
   network: need(values, 'network'),
@@ -146,10 +151,13 @@ export const revoke: Run = async ({ values }) => {
   }
 }
 
-export const drain: Run = async ({ values }) => ordered(await orderDrain([here(values)], { ...tank(values), to: need(values, 'to') }))
+export const drain: Run = async ({ values }) =>
+  ordered(await orderDrain([here(values)], registry(values), { ...tank(values), to: need(values, 'to') }))
 
 const byOrder = (action: StakeAction): Run => async ({ values }) =>
-  ordered(await orderStake([here(values)], { ...tank(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY' }))
+  ordered(await orderStake([here(values)], registry(values), {
+    ...tank(values), action, amount: values['amount'], resource: values['resource'] ?? 'ENERGY',
+  }))
 export const stake = byOrder('stake')
 export const unstake = byOrder('unstake')
 export const release = byOrder('release')

@@ -1,0 +1,35 @@
+import { printJson, printLines, printNotice } from '@custody/chains/terminal'
+import { resolve } from 'node:path'
+import { check } from './check.ts'
+import { SetupError, writeJson } from './files.ts'
+import type { Mode } from './halves.ts'
+import { setupPlatform, type Told } from './platform.ts'
+
+/** @throws SetupError */
+export function modeOf(typed: string): Mode {
+  if (typed !== 'local' && typed !== 'mainnet') throw new SetupError('--mode is local or mainnet')
+  return typed
+}
+
+/** Writes a public half where it was asked to, or prints it; the lines go beside it, as it may be piped on. */
+export function tell({ half: made, lines }: Told, out: string | undefined): void {
+  if (made && out !== undefined) writeJson(resolve(out), made)
+  else if (made) printJson(made)
+  printNotice(lines)
+}
+
+export async function checkHome(home: string): Promise<void> {
+  const { lines, ok } = await check(home)
+  printLines(lines)
+  process.exitCode = ok ? 0 : 1
+}
+
+export async function runPlatformSetup({ home, mode, peers, out }: {
+  home: string
+  mode: Mode
+  peers: string | undefined
+  out: string | undefined
+}): Promise<void> {
+  const files = peers === undefined ? {} : { peers: peers.split(',').map((file) => resolve(file)) }
+  tell(await setupPlatform({ home, mode, ...files }), out)
+}

@@ -1,0 +1,44 @@
+import { printError, printLines } from '@custody/chains/terminal'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { checkHome, modeOf, runPlatformSetup } from './set-up/command.ts'
+import { SetupError } from './set-up/files.ts'
+
+/**
+ * `custody setup` of a platform host: the identity by which the signer nodes know the platform, and the check of a set-up. It imports
+ * nothing that makes or opens a key of a signer node, so that a platform's bundle holds none of that.
+ */
+const USAGE = [
+  'usage: custody setup --as platform --mode mainnet|local --home FOLDER [--out FILE]    keys and the public half of the platform',
+  '       custody setup --as platform --mode … --home FOLDER --peers FILE,FILE,FILE      the public halves of the three nodes',
+  '       custody setup --check --home FOLDER                                            asks the nodes whether all fits',
+  'Signer nodes and recovery keys are set up on their own hosts, with the signer bundle.',
+] as const
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      as: { type: 'string' }, home: { type: 'string' }, mode: { type: 'string' }, peers: { type: 'string' }, out: { type: 'string' },
+      check: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false },
+      // Of a signer node: named in the error below, rather than unknown.
+      node: { type: 'string' }, ports: { type: 'string' }, port: { type: 'string' }, host: { type: 'string' }, listen: { type: 'string' },
+      platform: { type: 'string' }, recovery: { type: 'string' }, restore: { type: 'string' }, 'recovery-secret-file': { type: 'string' },
+      print: { type: 'string' }, kek: { type: 'string' }, 'repair-clock': { type: 'boolean' },
+    },
+  })
+  if (values.help) return printLines(USAGE)
+  if (!values.check && values.as !== 'platform') {
+    throw new SetupError('this bundle sets up the platform alone (--as platform): for a signer node or a recovery key run custody setup '
+      + 'on its own host, with the signer bundle', ...USAGE)
+  }
+  if (!values.home) throw new SetupError(...USAGE)
+  const home = resolve(values.home)
+  if (values.check) return checkHome(home)
+  if (values.mode === undefined) throw new SetupError('--mode is local or mainnet')
+  return runPlatformSetup({ home, mode: modeOf(values.mode), peers: values.peers, out: values.out })
+}
+
+await main().catch((error: unknown) => {
+  printError('setup', error)
+  process.exitCode = 1
+})
