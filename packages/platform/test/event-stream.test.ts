@@ -27,6 +27,8 @@ const warned: string[] = []
 const quiet = () => undefined
 const log = { info: quiet, warn: (_: unknown, words: string) => void warned.push(words), error: quiet }
 const services = {
+  // Streams of these tests ask no database.
+  database: { soon: (work: () => Promise<unknown>) => work() },
   settings: { trustProxy: 1, rateLimit: 100_000 }, checkout: { base: 'http://streams.test' }, environment, metrics: createMetrics(), log, pressure: new Pressure(),
   readiness: async () => ({ ready: true, signing: true, checks: {} }),
 } as unknown as Services
