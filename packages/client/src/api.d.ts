@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e95d8f220ae5789fc11396443085f55f2c51e698ab1b07dd4f60bc7b9aa9009f
-// types df56bbeb19d99475651cd99ddf3906b1805e45846d5f878ee8d747c858c0e281
+// document fe8694e06d839d8a8fdeacf9c6f249859530b49fc2c2fb94e2b43f183ba4f26f
+// types f70e18281c2c2f06733ec22b9ec7bc8b4d4450eb70137d0fcc44436bb3ae5fa2
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -4033,6 +4033,10 @@ export interface operations {
     };
     readOpenApi: {
         parameters: {
+            query?: {
+                /** @description How the document describes decimals; `number` where it is absent */
+                amounts?: "number" | "string";
+            };
         };
         requestBody?: never;
         responses: {

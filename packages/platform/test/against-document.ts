@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import { TEXT_AMOUNTS } from '../src/http/amounts.ts'
+import { withTextAmounts } from '../src/http/openapi/text-amounts.ts'
 
 type Schema = { [key: string]: unknown }
 interface Operation {
@@ -12,7 +14,7 @@ interface Media { schema: Schema; example?: unknown }
 /** The committed document, which `openapi.test.ts` holds against the endpoints. */
 export const document = JSON.parse(readFileSync(new URL('../../../docs/openapi.json', import.meta.url), 'utf8')) as {
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, Schema>; responses: Record<string, { content: Record<string, Media> }> }
+  components: { schemas: Record<string, Schema>; responses: Record<string, { 'x-codes': string[]; content: Record<string, Media> }> }
 }
 
 /** What every answer carries. */
@@ -30,27 +32,33 @@ function closed(value: unknown, isPart = false): unknown {
 let ajv: Ajv2020 | undefined
 const compiled = new Map<string, ValidateFunction>()
 
-/** What checks a schema of the document, made at its first use. @param pointer JSON pointer into the document, without its `#` */
-function validator(pointer: string): ValidateFunction {
-  const known = compiled.get(pointer)
+/**
+ * What checks a schema of the document, made at its first use.
+ * @param pointer JSON pointer into the document, without its `#`
+ * @param of the document, or the one whose amounts are texts
+ */
+function validator(pointer: string, of: 'api' | 'texts'): ValidateFunction {
+  const known = compiled.get(of + pointer)
   if (known) return known
   if (!ajv) {
     ajv = new Ajv2020({ strict: false, validateFormats: true, allErrors: false, code: { optimize: false } })
     ajv.addFormat('date-time', /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/)
     ajv.addFormat('uri', /^https?:\/\/\S+$/)
     for (const name of ['decimal', 'double', 'uuid']) ajv.addFormat(name, true)
-    ajv.addSchema({ ...document, components: closed(document.components) as object, paths: closed(document.paths) as object }, 'api')
+    for (const [name, each] of [['api', document], ['texts', withTextAmounts(document as never) as typeof document]] as const) {
+      ajv.addSchema({ ...each, components: closed(each.components) as object, paths: closed(each.paths) as object }, name)
+    }
   }
-  const made = ajv.compile({ $ref: `api#${pointer}` })
-  compiled.set(pointer, made)
+  const made = ajv.compile({ $ref: `${of}#${pointer}` })
+  compiled.set(of + pointer, made)
   return made
 }
 
 const escaped = (part: string) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))
 
 /** Validates a value by a schema of the document. @returns what is wrong, or null */
-export function wrongBy(pointer: readonly string[], value: unknown): string | null {
-  const check = validator(pointer.map((part) => `/${escaped(part)}`).join(''))
+export function wrongBy(pointer: readonly string[], value: unknown, of: 'api' | 'texts' = 'api'): string | null {
+  const check = validator(pointer.map((part) => `/${escaped(part)}`).join(''), of)
   return check(value) ? null : (check.errors ?? []).map(({ instancePath, message, params }) => (
     `${instancePath || 'the body'} ${message} ${JSON.stringify(params)}`)).join('; ')
 }
@@ -87,6 +95,10 @@ export function assertDescribed({ method, path, status, headers, text }: Answere
   const isAnothers = headers.get('warning') !== null && 'warning' in (response.headers ?? {})
   if (!type.endsWith('json') || isAnothers) return
   const at = reference === undefined ? ['paths', found.template, verb, 'responses', String(status)] : ['components', 'responses', reference]
-  const wrong = wrongBy([...at, 'content', type, 'schema'], JSON.parse(text))
+  const isText = headers.get('content-type')?.startsWith(TEXT_AMOUNTS) === true
+  const wrong = wrongBy([...at, 'content', isText ? TEXT_AMOUNTS : type, 'schema'], JSON.parse(text), isText ? 'texts' : 'api')
   if (wrong !== null) fail(wrong)
+  const codes = reference === undefined ? undefined : document.components.responses[reference]?.['x-codes']
+  const { code = '' } = codes ? JSON.parse(text) as { code?: string } : {}
+  if (codes && !codes.includes(code)) fail(`the code ${code} is not described`)
 }

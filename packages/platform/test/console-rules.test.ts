@@ -95,7 +95,7 @@ test('every route has its place in the table of roles, which says what the route
     'POST /me/recovery-codes', 'POST /me/totp', 'POST /me/totp/confirm',
   ])
   const mirrored = panelEndpoints.filter(isMirror)
-  assert.equal(mirrored.length, 43)
+  assert.equal(mirrored.length, 44)
   assert.ok(mirrored.every(({ needs }) => needs === 'viewer'))
   // Reading, though some of it is asked by POST: no route of the panel writes what the API writes.
   assert.deepEqual(mirrored.filter(({ method }) => method !== 'GET').map(({ path }) => path.split('/api/').at(-1)), [

@@ -55,6 +55,8 @@ export class TestPlatform {
   /** The platform's package: this one, or that of a changed copy. */
   readonly package: string
   base = ''
+  /** Events of before were told by an earlier version, as its registry said. */
+  eventsFrom = new Date(0)
   readonly #ground: Ground
   /** Clock of everything that runs in this process and of the requests that the test signs, in milliseconds since 1970. */
   readonly clock: () => number
@@ -164,7 +166,7 @@ export class TestPlatform {
 
   /** Ends everything and removes the home. What a platform that ran here told of is held to the registry of events. */
   async remove(): Promise<void> {
-    const wrong = this.#here ? await wrongEvents(this.database) : []
+    const wrong = this.#here ? await wrongEvents(this.database, this.eventsFrom) : []
     await this.#database?.close()
     if (this.process && this.process.exitCode === null && this.process.signalCode === null) await this.stop()
     await this.#here?.remove()

@@ -5,10 +5,11 @@ import type { Database } from '../src/database/pool.ts'
 import { EVENTS } from '../src/events/registry.ts'
 
 /** Events of a database whose payload is not what the registry of events says, each with what is wrong; none where it cannot be asked. */
-export async function wrongEvents(database: Database): Promise<string[]> {
+export async function wrongEvents(database: Database, from = new Date(0)): Promise<string[]> {
   const rows = await database.query<{ type: EventType; payload: unknown; sub_account_id: string | null; owned: boolean }>(
     `select e.type, e.payload, e.sub_account_id, t.sub_account_id is not null owned
-     from events e left join transactions t on t.id::text = e.payload->>'id' order by e.id`).catch(() => [])
+     from events e left join transactions t on t.id::text = e.payload->>'id'
+     where e.created_at >= $1 order by e.id`, [from]).catch(() => [])
   return rows.flatMap(({ type, payload, sub_account_id, owned }) => {
     const { data, scope } = EVENTS[type]
     const read = data.safeParse(payload)

@@ -17,6 +17,8 @@ const behindMs = Date.now() - left.madeAt - 2000
 
 const home = mkdtempSync(join(tmpdir(), 'custody-test-'))
 const platform = new TestPlatform({ home, clock: () => Date.now() - behindMs })
+// A second after the earlier version was killed.
+platform.eventsFrom = new Date(left.madeAt + 1000)
 const heard: { id: string; type: string; object: string }[] = []
 const receiver = createServer((request, response) => {
   let body = ''
@@ -76,6 +78,7 @@ test('returns the original transfer when a caller repeats a request of the earli
       const body = transferBody(asset, amount, left.payees[asset] as string, { sequence_id: `${state}-${asset}` })
       const again = await call<Transfer>(old, 'POST', '/dac/v1/transaction', body, { sign: { privateKey: left.callerKey } })
       assert.deepEqual([again.status, again.body.id, again.headers.get('idempotent-replayed')], [200, id, 'true'], again.text)
+      assert.equal(again.body['memo'], '', 'the earlier version answered null')
     }
   }
   assert.equal(await etherOf(left.payees['ETH'] as string), 7n * ETHER)

@@ -6,6 +6,7 @@ import type { Services } from '../engine/services.ts'
 import { shared } from '../engine/shared.ts'
 import type { JsonSchema } from './openapi/components.ts'
 import type { OpenOperation } from './openapi/document.ts'
+import { withTextAmounts } from './openapi/text-amounts.ts'
 import type { AddressLimits } from './rate-limit.ts'
 import { countAddress } from './door.ts'
 import { readQuery } from './validate.ts'
@@ -28,6 +29,12 @@ const DEEP = z.strictObject({
   }),
 })
 
+const DOCUMENT = z.strictObject({
+  amounts: z.enum(['number', 'string']).optional().meta({
+    description: 'How the document describes decimals; `number` where it is absent',
+  }),
+})
+
 const INDEX_SHAPE = z.object({
   name: z.string(), description: z.string(), links: z.record(z.string(), z.string()), authentication: z.string(),
   documentation: z.array(z.string()),
@@ -41,8 +48,10 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
     response: INDEX_SHAPE,
   },
   {
-    path: '/openapi.json', id: 'readOpenApi', summary: 'This document', description: 'OpenAPI 3.1; to be read by people: /reference.',
-    response: z.looseObject({ openapi: z.literal('3.1.0') }),
+    path: '/openapi.json', id: 'readOpenApi', summary: 'This document',
+    description: 'OpenAPI 3.1; to be read by people: /reference. With `amounts=string` for generated clients whose numbers are doubles: '
+      + 'its decimals are texts.',
+    query: DOCUMENT, response: z.looseObject({ openapi: z.literal('3.1.0') }),
   },
   {
     path: '/livez', id: 'readLiveness', summary: 'Whether the process runs', description: 'Costs nothing; for supervisors.',
@@ -74,10 +83,13 @@ export function registerOpenRoutes(
   server.get('/', { preHandler: counted }, async () => INDEX)
   // Made at the first question, once for each name that this server is known by.
   const texts = new Map<string, string>()
-  server.get('/openapi.json', { preHandler: counted }, async (_request, reply) => {
+  const ask = async (request: FastifyRequest) => countAddress(limits.open, services, request)
+  server.get('/openapi.json', { preHandler: ask }, async (request, reply) => {
+    const { amounts = 'number' } = readQuery(DOCUMENT, request.query as Record<string, unknown>)
     const { base } = services.checkout
-    const text = texts.get(base) ?? JSON.stringify(document(base))
-    texts.set(base, text)
+    const made = () => (amounts === 'string' ? withTextAmounts(document(base)) : document(base))
+    const text = texts.get(`${amounts} ${base}`) ?? JSON.stringify(made())
+    texts.set(`${amounts} ${base}`, text)
     return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
   })
 }

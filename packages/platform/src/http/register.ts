@@ -2,8 +2,10 @@ import { stringifyJson } from '@custody/request-auth'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
+import { decimalsOf, TEXT_AMOUNTS, wantsTexts, withTexts, type Decimals } from './amounts.ts'
 import type { Door, Holder } from './door.ts'
 import type { Admission, Operation, Reply } from './endpoint.ts'
+import { Components } from './openapi/components.ts'
 import type { Streams } from './streams.ts'
 import { assertStorablePath, fieldsOf, readBody, readParams, readQuery } from './validate.ts'
 
@@ -12,18 +14,28 @@ export function register<O extends Operation>(
   server: FastifyInstance, services: Services, definition: O, door: Door<O>, streams: Streams
 ): void {
   const bodyLimit = door.bodyBytesMax(definition)
+  let decimals: Decimals | undefined
+  /** Known at the first answer with texts. */
+  const decimalsHere = (): Decimals => {
+    const components = new Components()
+    return decimals ??= decimalsOf(definition.response ? components.shown(definition.response) : {}, (schema) => components.resolve(schema))
+  }
   server.route({
     method: definition.method,
     url: definition.path.replaceAll(/\{(\w+)\}/g, ':$1'),
     ...(bodyLimit === null ? {} : { bodyLimit }),
     async handler(request, reply) {
+      // Before anything is done: a request with a wrong header has changed nothing.
+      const isText = wantsTexts(request.headers.accept)
       const { holder, answer } = await services.pressure.during(() => answered(request))
       for (const [name, value] of Object.entries(answer.headers ?? {})) reply.header(name, value)
       if (answer.stream) return streams.sendEvents(request, reply, holder, answer.stream, answer.resource)
       if (answer.pieces) return streams.sendPieces(request, reply, holder, answer.pieces)
       reply.code(answer.status ?? 200)
-      if (answer.headers?.['content-type'] === undefined) reply.type('application/json; charset=utf-8')
-      return reply.serializer((data) => data as string).send(answer.text ?? stringifyJson(answer.body))
+      const text = answer.text ?? stringifyJson(answer.body)
+      const isJson = answer.headers?.['content-type'] === undefined
+      if (isJson) reply.type(isText ? `${TEXT_AMOUNTS}; charset=utf-8` : 'application/json; charset=utf-8')
+      return reply.serializer((data) => data as string).send(isText && isJson ? withTexts(text, decimalsHere()) : text)
     },
   })
   async function answered(request: FastifyRequest): Promise<{ holder: Holder | null; answer: Reply }> {

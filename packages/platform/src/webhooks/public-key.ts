@@ -2,12 +2,29 @@ import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { jwksOf } from './platform-key.ts'
 
+/** A key that nobody has, as the answer looks. */
+const EXAMPLE = [
+  '-----BEGIN PUBLIC KEY-----',
+  'MIIBojANBgkqhkiG9w0BAQEFAAOCAY8AMIIBigKCAYEAmlVdynoDG/I4KexlpdGd',
+  'zj8sZYwfaYNI7ISmdecFRGJaC5TJmTpZFrCy1RFgwmpFoGrvAcMYdFb1cY3gSVsC',
+  'RzV1oZjTgL7Fw8exLhPq+Ge1dRWNV2dcOC3/4bg5AKf5feWr1kP4FrLDnEFjeaLC',
+  'G4NGHBRKK5bbSmU8xwQpJmR/8bbZZgZc9BsvMDCsyaxRLLTSPPzVyT91qUhqdcqk',
+  'bx6TwYeVMzVp7e7pBDsheohgLHeUbNPInIhVHrnAHPbD8YCxi8IQsif1hW/ZT9iS',
+  'RdlTwMt4PDI5JNRnA4G4snLGHorP8SReFcgJxLsK5kwN5Dvu7MIModV+BO1iu+w/',
+  'h7Uv4sctjS480smeilO2dj9V8P/Svbx1CVo+zkiZw/+bpaC1uM9WwGcJh5+Ka503',
+  'vtHBuD/uozoQE82EWcfaWooNGaJeY58xrPUMoHNyiqEYrMz3uAqXB7yN9LWyPkE+',
+  'hTxJ2X7eFst6i9QE4XuNcndjbsCk8FQwD+OaQH3KmRMLAgMBAAE=',
+  '-----END PUBLIC KEY-----',
+  '',
+].join('\n')
+
 /** What `x-signature` is checked with. */
 export const webhookKeyPem = endpoint({
   id: 'readWebhookKeyPem', tag: 'Webhooks',
   description: 'What `x-signature` of a delivery is verified with. Needs no key.',
   method: 'GET', path: '/.well-known/custody-webhook-key.pem', summary: 'The public key of x-signature, as PEM', access: 'public',
   query: z.strictObject({}), mediaType: 'application/x-pem-file',
+  response: z.string().meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
   handler: async ({ services }) => ({
     headers: { 'content-type': 'application/x-pem-file' }, text: (await services.webhooks.key()).publicPem,
   }),

@@ -30,7 +30,9 @@ const INTRODUCTION = `Digital-asset custody: threshold-signed wallets, idempoten
 \`iat\`, the API key, and the lower-case hex SHA-256 of the body's bytes, of the empty string where there is none. Each attempt
 has a token of its own.
 
-**Amounts** are JSON numbers with exactly their digits: read them as decimals, never as doubles.
+**Amounts** are JSON numbers with exactly their digits: read them as decimals, never as doubles. Where that is not possible,
+ask for texts of digits with \`accept: application/json; amounts=string\`, as
+[this document](/openapi.json?amounts=string) describes.
 
 **Idempotency.** What moves money takes a \`sequence_id\`; the same request under the same one is answered again and done once.
 The answer then has the header \`idempotent-replayed: true\`. With another payload under it nothing is done either: the answer is that
