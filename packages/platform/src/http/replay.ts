@@ -11,10 +11,10 @@ export function replayed(response: string, same: boolean): Reply {
 }
 
 /**
- * A transaction's answer: earlier versions had null where there is no memo, and now that is an empty text, as the document says. (Within a
- * text the quotes of the name would be escaped.)
+ * The same of a transaction: earlier versions had null where there is no memo, and now that is an empty text, as the document says. (Within
+ * a text the quotes of the name would be escaped.)
  */
-const withMemo = (transaction: string): string => transaction.replace('"memo":null', '"memo":""')
+export const replayedTransaction = (response: string, same: boolean): Reply => replayed(response.replace('"memo":null', '"memo":""'), same)
 
 /** What was answered to this `sequence_id` before; null where it is new, or none was given. */
 export async function answeredBefore(
@@ -24,7 +24,7 @@ export async function answeredBefore(
   const known = await database.one<{ response: string; payload_hash: string }>(
     'select response, payload_hash from idempotency where workspace_id = $3 and wallet_id = $1 and sequence_id = $2',
     [walletId, sequenceId, workspace])
-  return known ? replayed(withMemo(known.response), isSamePayload(known.payload_hash, payloadHash)) : null
+  return known ? replayedTransaction(known.response, isSamePayload(known.payload_hash, payloadHash)) : null
 }
 
 /** A key as it was sent; undefined where there is none, or none that a request could have been taken with. */

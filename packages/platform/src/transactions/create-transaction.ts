@@ -13,7 +13,7 @@ import type { Services } from '../engine/services.ts'
 import type { KnownWallet } from '../assets/find-wallet.ts'
 import { checkFeeWallet, checkTransfer, isOwnAccount, refusalError, refusalSoon } from './payment.ts'
 import { presentTransaction, transactionShape } from '../engine/present.ts'
-import { answeredBefore, answeredInWallet, sequenceIdIn, madeOnce, onceOnly, replayed } from '../http/replay.ts'
+import { answeredBefore, answeredInWallet, sequenceIdIn, madeOnce, onceOnly, replayedTransaction } from '../http/replay.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import type { Written } from './write-withdrawal.ts'
 
@@ -133,7 +133,7 @@ async function create({ services, caller, body, signed }: Asked, { asset, networ
     const told = { kind: row.kind, asset: row.asset, network: row.network }
     notePart(row.id, 'request', told, now.getTime(), services.environment.now())
   }
-  if (answer.replayed) return replayed(answer.response, isSamePayload(answer.payload_hash, payloadHash))
+  if (answer.replayed) return replayedTransaction(answer.response, isSamePayload(answer.payload_hash, payloadHash))
   services.database.tell({ type: 'transaction.created', workspace: caller.workspaceId, payload: response })
   if (exchange) services.database.tell({ type: 'exchange_transfer.created', workspace: caller.workspaceId, payload: exchange.shown })
   // The nodes' receipts keep the request usable beyond its short life; the answer does not wait for them.
