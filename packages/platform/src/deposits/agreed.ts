@@ -1,5 +1,6 @@
-import type { ChainBlock, ChainClient } from '@custody/chains'
+import type { ChainBlock, ChainClient, Network } from '@custody/chains'
 import type { Chain } from '../engine/chain.ts'
+import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
 import { contentOf, occurrences } from './identity.ts'
 
@@ -8,10 +9,15 @@ export interface DeepDeposit {
   id: string; txid: string; position: number; address: string; asset: string; amount: string; tag: string | null; occurrence: number
 }
 
-/** What one endpoint shows of a block: the deposits of ours that it holds there; null: it has no block of that height yet. */
+/**
+ * What one endpoint shows of a block: the deposits of ours that it holds there; null: no block of that height is final to it yet. The
+ * depth is each endpoint's own: by the head of another one block more would be final than it has.
+ */
 async function shownBy(
-  client: ChainClient, { height, hash }: Pick<ChainBlock, 'height' | 'hash'>, deposits: readonly DeepDeposit[],
+  client: ChainClient, network: Network, { height, hash }: Pick<ChainBlock, 'height' | 'hash'>, deposits: readonly DeepDeposit[],
 ): Promise<ReadonlySet<string> | null> {
+  const tip = await client.tip()
+  if (height > finalAt(network, tip, tip.height)) return null
   const block = await client.block(height)
   if (block === null) return null
   if (block.hash !== hash) return new Set()
@@ -42,7 +48,7 @@ export async function agreedDeposits<Deposit extends DeepDeposit>(
   if (!agreement.isDue(block.hash)) return []
   const votes = new Map(deposits.map(({ id }) => [id, 0]))
   const isAgreed = ({ id }: Deposit) => (votes.get(id) ?? 0) >= agreement.quorum
-  for await (const { name, answer } of agreement.votes((client) => shownBy(client, block, deposits))) {
+  for await (const { name, answer } of agreement.votes((client) => shownBy(client, network, block, deposits))) {
     for (const id of answer ?? []) votes.set(id, (votes.get(id) ?? 0) + 1)
     const missing = answer === null ? [] : deposits.filter(({ id }) => !answer.has(id))
     if (missing.length > 0) {

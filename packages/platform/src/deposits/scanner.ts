@@ -5,6 +5,7 @@ import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { oneEndpoint } from '../engine/endpoint-group.ts'
+import { finalAt } from '../engine/final.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
 import { agreedDeposits, type DeepDeposit } from './agreed.ts'
@@ -59,13 +60,6 @@ interface Scan {
  * not show the next block of the head that it tells of.
  */
 interface Pass { more: boolean; isKnown: boolean; isShort: boolean }
-
-/**
- * The highest block that is final once those up to `read` were read. Where depth decides, blocks that an endpoint only tells of bury
- * nothing; where the chain says what is final and its endpoint does not, nothing is.
- */
-const finalAt = ({ confirmations }: Network, tip: ChainTip, read: number): number =>
-  tip.finalHeight ?? (confirmations === null ? 0 : read - confirmations + 1)
 
 /** Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond {@link BLOCKS_KEPT_MAX}. */
 export const forgottenBelow = (height: number, final: number): number =>
@@ -343,9 +337,12 @@ async function agreeOnTakingBack(
   { database }: Services, { network, client, agreement }: Chain, gone: { height: number; hash: string },
 ): Promise<void> {
   if (!agreement) return
-  const scan = await database.one<{ final: string }>(
-    'select final_height::text final from network_scans where network = $1', [network.code])
-  if (Number(scan?.final ?? 0) < gone.height) return
+  // What an endpoint called final it can call otherwise a moment later: what was credited stays final.
+  const was = await database.one<{ final: boolean }>(
+    `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
+       or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+         where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`, [network.code, gone.height])
+  if (was?.final !== true) return
   let count = 0
   for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
     if (answer !== null && answer.hash !== gone.hash && ++count >= agreement.quorum) return
@@ -367,6 +364,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   for (;;) {
     known = await hashAt(services, network, height)
     if (known === undefined) {
+      await agreeOnTakingBack(services, chain, gone)
       throw new Error(`${network.code}: a reorganisation goes back further than the blocks that are kept`)
     }
     const block = await client.block(height)
