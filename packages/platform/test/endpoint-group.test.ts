@@ -229,3 +229,25 @@ test('one that is distrusted is left aside for ten minutes, although it answers'
   await settled()
   assert.deepEqual(used(), ['a'])
 })
+
+test('what was not agreed on is asked again after ten seconds; what nothing ends more and more seldom', () => {
+  const { group, clock } = staged(['a', 'b'], 2)
+  const agreement = group.agreement
+  assert.ok(agreement)
+  const asked = (isSlower: boolean) => {
+    let count = 0
+    for (let second = 0; second < 3600; second++) {
+      if (agreement.isDue(`asked-${isSlower}`, isSlower)) count++
+      clock.now += 1000
+    }
+    return count
+  }
+  assert.equal(asked(false), 360)
+  assert.equal(asked(true), 16)
+  clock.now += 601_000
+  assert.ok(agreement.isDue('asked-true', true))
+  clock.now += 10_000
+  assert.ok(agreement.isDue('asked-true', true), 'it begins anew where it was not asked for meanwhile')
+  clock.now -= 3_600_000
+  assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
+})

@@ -19,7 +19,7 @@ const FINAL_BLOCKS = 80
 let devnet: Devnet
 let stage: FamilyStage
 
-interface Behaviour { isAway?: boolean; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
+interface Behaviour { isAway?: boolean; late?: () => Promise<void>; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
 const honest = (_method: string, _params: unknown[], answer: unknown): unknown => answer
 let behaviour: Record<string, Behaviour> = {}
 let asked: string[] = []
@@ -29,8 +29,9 @@ const ask: typeof fetch = async (url, init) => {
   const { hostname: host } = new URL(String(url))
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
   asked.push(`${host} ${method}`)
-  const { isAway = false, lie = honest }: Behaviour = behaviour[host] ?? {}
+  const { isAway = false, lie = honest, late }: Behaviour = behaviour[host] ?? {}
   if (isAway) throw new Error('away')
+  if (late && method === 'eth_getBlockByNumber' && params[1] === true) await late()
   const response = await fetch(`${devnet.url}/eth`, init)
   const body = await response.json() as { result?: unknown }
   const result = lie(method, params, body.result)
@@ -311,6 +312,41 @@ test('an endpoint whose chain leaves before all that is kept is left aside, and 
   await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+/)
   clock.advance(11_000)
   await mine(FINAL_BLOCKS)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+})
+
+test('a slow endpoint is asked about several blocks at once', async () => {
+  await open(['a', 'b'], 2)
+  const held = await stage.available()
+  let underWay = 0
+  let most = 0
+  behaviour['b'] = {
+    async late() {
+      most = Math.max(most, ++underWay)
+      await new Promise((resolve) => { setTimeout(resolve, 50) })
+      underWay--
+    },
+  }
+  for (let count = 0; count < 3; count++) {
+    await fund('0.125')
+    await stage.control({ command: 'mine', blocks: 1 })
+  }
+  await mine(FINAL_BLOCKS)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.375', 18))
+  assert.equal(most, 3)
+})
+
+test('an endpoint that does not show the blocks of its own head for a minute is left aside', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const held = await stage.available()
+  behaviour['a'] = { lie: (method, params, answer) => (method === 'eth_getBlockByNumber' && params[1] === true ? null : answer) }
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  clock.advance(61_000)
+  await assert.rejects(stage.scan(), /ETH: the endpoint tells of a head at \d+ and does not show \d+/)
+  await stage.scan()
   await settle()
   assert.equal(await stage.available() - held, parseAmount('0.125', 18))
 })

@@ -1,4 +1,4 @@
-import type { ChainBlock, ChainClient, Network } from '@custody/chains'
+import { traitsOf, type ChainBlock, type ChainClient, type Network } from '@custody/chains'
 import type { Chain } from '../engine/chain.ts'
 import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
@@ -7,6 +7,7 @@ import { contentOf, occurrences } from './identity.ts'
 /** A deposit at its depth, as it was recorded. `position` -1: an account-based chain's native value. */
 export interface DeepDeposit {
   id: string; txid: string; position: number; address: string; asset: string; amount: string; tag: string | null; occurrence: number
+  coinbase: boolean
 }
 
 /**
@@ -21,11 +22,14 @@ async function shownBy(
   const block = await client.block(height)
   if (block === null) return null
   if (block.hash !== hash) return new Set()
-  const numbers = occurrences(block.transfers)
-  const shown = new Set([...numbers].map(([transfer, occurrence]) => `${contentOf(transfer)} ${occurrence}`))
+  // A coin is spent by its place in its transaction; elsewhere a place is no part of what a deposit is.
+  const isCoin = traitsOf(network).deposits === 'spendable'
+  const nameOf = (transfer: Parameters<typeof contentOf>[0] & { position: number; coinbase: boolean }, occurrence: number) =>
+    `${contentOf(transfer)} ${occurrence}${isCoin ? ` ${transfer.position} ${transfer.coinbase}` : ''}`
+  const shown = new Set([...occurrences(block.transfers)].map(([transfer, occurrence]) => nameOf(transfer, occurrence)))
   const held = new Set<string>()
   for (const deposit of deposits) {
-    if (!shown.has(`${contentOf({ ...deposit, amount: BigInt(deposit.amount) })} ${deposit.occurrence}`)) continue
+    if (!shown.has(nameOf({ ...deposit, amount: BigInt(deposit.amount) }, deposit.occurrence))) continue
     if (deposit.position === -1) {
       // Native value moves only if the transaction succeeded, which blocks do not tell.
       const status = await client.status(deposit.txid, undefined, { fee: false })
@@ -45,7 +49,7 @@ export async function agreedDeposits<Deposit extends DeepDeposit>(
   deposits: readonly Deposit[],
 ): Promise<readonly Deposit[]> {
   if (!agreement) return deposits
-  if (!agreement.isDue(block.hash)) return []
+  if (!agreement.isDue(block.hash, true)) return []
   const votes = new Map(deposits.map(({ id }) => [id, 0]))
   const isAgreed = ({ id }: Deposit) => (votes.get(id) ?? 0) >= agreement.quorum
   for await (const { name, answer } of agreement.votes((client) => shownBy(client, network, block, deposits))) {

@@ -31,6 +31,9 @@ const BLOCKS_KEPT_MAX = 100_000
 /** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
 
+/** So many blocks with deposits are asked of several endpoints at once: a slow one does not hold the scan up by each of them. */
+const AGREED_TOGETHER = 8
+
 /** An endpoint that tells of a block for so long without showing it fails the scan, which is reported then. */
 const UNSHOWN_MS = 60_000
 
@@ -124,7 +127,9 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
         services.work.ring()
         unshown = !isShort ? null : unshown?.height === taken.height + 1 ? unshown : { height: taken.height + 1, since: now }
         if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
-          throw new RpcUnavailable(`${network.code}: the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`)
+          const reason = `the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`
+          several.agreement?.distrust(chain.client, reason)
+          throw new RpcUnavailable(`${network.code}: ${reason}`)
         }
         if (isKnown) {
           knownAt = new Date(now)
@@ -364,7 +369,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   for (;;) {
     known = await hashAt(services, network, height)
     if (known === undefined) {
-      await agreeOnTakingBack(services, chain, gone)
+      if (differs) await agreeOnTakingBack(services, chain, gone)
       throw new Error(`${network.code}: a reorganisation goes back further than the blocks that are kept`)
     }
     const block = await client.block(height)
@@ -440,13 +445,15 @@ async function creditReady(services: Services, chain: Chain, { height: scanned, 
     else due.push(row)
   }
   let failed: unknown
-  for (const rows of Map.groupBy(due, ({ block_hash: block }) => block).values()) {
-    try {
-      for (const row of await agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)) await deep(row)
-    } catch (error) {
+  const blocks = [...Map.groupBy(due, ({ block_hash: block }) => block).values()]
+  for (let at = 0; at < blocks.length; at += AGREED_TOGETHER) {
+    const agreed = await Promise.allSettled(
+      blocks.slice(at, at + AGREED_TOGETHER).map((rows) => agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)))
+    for (const answer of agreed) {
+      if (answer.status === 'fulfilled') for (const row of answer.value) await deep(row)
       // One block that endpoints do not show holds up no other.
-      if (!(error instanceof RpcUnavailable)) throw error
-      failed ??= error
+      else if (answer.reason instanceof RpcUnavailable) failed ??= answer.reason
+      else throw answer.reason
     }
   }
   if (shown.length > 0) await showConfirmations(services, shown)

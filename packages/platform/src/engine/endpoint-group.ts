@@ -29,8 +29,11 @@ export interface Agreement {
   readonly quorum: number
   /** The answer of each endpoint that gives one, in their order. @throws RpcUnavailable where fewer than the quorum answer */
   votes<Answer>(ask: (client: ChainClient) => Promise<Answer>): AsyncGenerator<Vote<Answer>>
-  /** False where it was called with the same name seconds ago: what was not agreed on is not asked with each block. */
-  isDue(name: string): boolean
+  /**
+   * False where it was called with the same name seconds ago: what was not agreed on is not asked with each block.
+   * @param slower asked twice as long after each time, as nothing ends what one endpoint has made up
+   */
+  isDue(name: string, slower?: boolean): boolean
   /** Leaves an endpoint aside for a while that showed what the others do not. @param client as `oneEndpoint` answered it */
   distrust(client: ChainClient, reason: string): void
 }
@@ -43,8 +46,9 @@ const LOOK_MS = 60_000
 /** A head that stands still for so long while another endpoint goes on, and for so many blocks' time, is out of order. */
 const STILL_MS = 120_000
 const STILL_BLOCKS = 10
-/** What was not agreed on is asked again after so long. */
+/** What was not agreed on is asked again after so long, where it may wait without end twice as long each time, and at most so. */
 const AGAIN_MS = 10_000
+const AGAIN_MS_MAX = 300_000
 /** How long an endpoint is left aside that showed what the others do not. */
 const DISTRUST_MS = 600_000
 
@@ -84,7 +88,7 @@ export class EndpointGroup implements Endpoints {
   /** The endpoint of each client of one view; null: it has asked nothing yet. */
   readonly #views = new WeakMap<ChainClient, () => Seat | null>()
   /** When what was asked of several endpoints may be asked again. */
-  readonly #againAtMs = new Map<string, number>()
+  readonly #again = new Map<string, { atMs: number; afterMs: number }>()
   #lookedAtMs: number
 
   constructor(o: {
@@ -133,7 +137,7 @@ export class EndpointGroup implements Endpoints {
     return {
       quorum: this.#quorum,
       votes: (ask) => this.#votes(ask),
-      isDue: (name) => this.#isDue(name),
+      isDue: (name, slower = false) => this.#isDue(name, slower),
       distrust: (client, reason) => {
         const seat = this.#views.get(client)?.()
         if (!seat) return
@@ -148,11 +152,14 @@ export class EndpointGroup implements Endpoints {
     return Math.max(0, this.#seats.findIndex((seat) => seat === this.#inUse))
   }
 
-  #isDue(name: string): boolean {
+  #isDue(name: string, slower: boolean): boolean {
     const now = this.#environment.now()
-    for (const [each, at] of this.#againAtMs) if (now >= at || at > now + AGAIN_MS) this.#againAtMs.delete(each)
-    if (this.#againAtMs.has(name)) return false
-    this.#againAtMs.set(name, now + AGAIN_MS)
+    // What is not asked for any more has ended; a clock that was put back holds nothing up.
+    for (const [each, { atMs }] of this.#again) if (now > atMs + AGAIN_MS_MAX || atMs > now + AGAIN_MS_MAX) this.#again.delete(each)
+    const last = this.#again.get(name)
+    if (last && now < last.atMs) return false
+    const afterMs = last && slower ? Math.min(AGAIN_MS_MAX, 2 * last.afterMs) : AGAIN_MS
+    this.#again.set(name, { atMs: now + afterMs, afterMs })
     return true
   }
 
