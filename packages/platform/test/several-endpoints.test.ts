@@ -350,3 +350,18 @@ test('an endpoint that does not show the blocks of its own head for a minute is 
   await settle()
   assert.equal(await stage.available() - held, parseAmount('0.125', 18))
 })
+
+test('a transfer that the endpoint in use shows with another outcome than so many others ends as those show it', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const id = await stage.create('against')
+  const hash = await stage.sentHash(id)
+  behaviour['a'] = {
+    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash && answer ? { ...answer, status: '0x0' } : answer),
+  }
+  await stage.run()
+  const row = await stage.read(id)
+  assert.deepEqual([row.status, row.hash], ['confirmed', hash])
+  assert.ok(((await disagreements())['b'] ?? 0) > 0)
+  behaviour = {}
+  await stage.check()
+})

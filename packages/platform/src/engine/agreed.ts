@@ -1,4 +1,4 @@
-import type { ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
+import type { ChainClient, ExpectedTransfer, Network, TransactionStatus } from '@custody/chains'
 import type { Agreement } from './endpoint-group.ts'
 import { finalAt } from './final.ts'
 import type { Services } from './services.ts'
@@ -14,18 +14,20 @@ const isSame = (a: Included, b: Included): boolean =>
  * Whether so many endpoints show a transaction in its block with its outcome as the network's operator wants (`quorum`), and with
  * `isFinal` each calls that block final. One to which it is in no block, or not final, yet is only behind. False without asking where it
  * was asked a moment ago.
+ * @param client who showed the status: left aside where so many agree on another final one
  */
 export async function isAgreed(
-  services: Services, agreement: Agreement, network: Network, { hash, status, expected, isFinal }: {
-    hash: string; status: Included; expected: ExpectedTransfer | undefined; isFinal: boolean
+  services: Services, agreement: Agreement, network: Network, { client, hash, status, expected, isFinal }: {
+    client: ChainClient; hash: string; status: Included; expected: ExpectedTransfer | undefined; isFinal: boolean
   },
 ): Promise<boolean> {
   if (!agreement.isDue(hash)) return false
   let count = 0
-  const votes = agreement.votes(async (client) => {
+  const others: { answer: Included; count: number }[] = []
+  const votes = agreement.votes(async (each) => {
     // The head first: by one that came later a block would be final that has gone in between.
-    const tip = isFinal ? await client.tip() : null
-    const answer = await client.status(hash, expected)
+    const tip = isFinal ? await each.tip() : null
+    const answer = await each.status(hash, expected)
     return answer.state !== 'included' || (tip && answer.height > finalAt(network, tip, tip.height)) ? null : answer
   })
   for await (const { name, answer } of votes) {
@@ -38,6 +40,11 @@ export async function isAgreed(
     services.log.error(
       { network: network.code, endpoint: name, hash, shown: status.blockHash, block: answer.blockHash, succeeded: answer.succeeded },
       'endpoints show a transaction in different blocks or with different outcomes')
+    let other = others.find((each) => isSame(each.answer, answer))
+    if (!other) others.push(other = { answer, count: 0 })
+    if (++other.count < agreement.quorum || !isFinal) continue
+    agreement.distrust(client, `${agreement.quorum} other endpoints show ${hash} in another block or with another outcome than it does`)
+    return false
   }
   return false
 }

@@ -61,7 +61,9 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const isDeep = tip.finalHeight === null
     ? network.confirmations !== null && depth >= network.confirmations : status.height <= tip.finalHeight
   const isVouched = async (isFinal: boolean) => !agreement
-    || await isAgreed(services, agreement, network, { hash: chain.hash, status, expected: expectedOf(services, row, chain), isFinal })
+    || await isAgreed(services, agreement, network, {
+      client, hash: chain.hash, status, expected: expectedOf(services, row, chain), isFinal,
+    })
   const final = isDeep && await isVouched(true)
   const fee = status.fee ?? BigInt(chain.fee_max)
   // Most looks find what is written down already, one block deeper.

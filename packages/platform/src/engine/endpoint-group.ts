@@ -1,5 +1,7 @@
 import { ChainError, NoFeeEstimate, RpcMismatch, RpcUnavailable } from '@custody/chains'
-import type { BroadcastResult, ChainClient, ChainTip, Fetch, ResignedClient, RpcEndpoint, Signed } from '@custody/chains'
+import type {
+  BroadcastResult, ChainClient, ChainTip, Fetch, ResignedClient, RpcEndpoint, Signed, TransactionStatus,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
 
@@ -90,6 +92,8 @@ export class EndpointGroup implements Endpoints {
   /** When what was asked of several endpoints may be asked again. */
   readonly #again = new Map<string, { atMs: number; afterMs: number }>()
   #lookedAtMs: number
+  /** When what is asked for no more was forgotten last. */
+  #forgotAtMs = 0
 
   constructor(o: {
     network: { code: string; block_ms?: number }; endpoints: readonly NamedEndpoint[]; quorum: number
@@ -155,10 +159,15 @@ export class EndpointGroup implements Endpoints {
   #isDue(name: string, slower: boolean): boolean {
     const now = this.#environment.now()
     // What is not asked for any more has ended; a clock that was put back holds nothing up.
-    for (const [each, { atMs }] of this.#again) if (now > atMs + AGAIN_MS_MAX || atMs > now + AGAIN_MS_MAX) this.#again.delete(each)
+    const isOver = ({ atMs }: { atMs: number }) => now > atMs + AGAIN_MS_MAX || atMs > now + AGAIN_MS_MAX
+    if (Math.abs(now - this.#forgotAtMs) >= AGAIN_MS_MAX) {
+      this.#forgotAtMs = now
+      for (const [each, last] of this.#again) if (isOver(last)) this.#again.delete(each)
+    }
     const last = this.#again.get(name)
-    if (last && now < last.atMs) return false
-    const afterMs = last && slower ? Math.min(AGAIN_MS_MAX, 2 * last.afterMs) : AGAIN_MS
+    const isKnown = last !== undefined && !isOver(last)
+    if (isKnown && now < last.atMs) return false
+    const afterMs = isKnown && slower ? Math.min(AGAIN_MS_MAX, 2 * last.afterMs) : AGAIN_MS
     this.#again.set(name, { atMs: now + afterMs, afterMs })
     return true
   }
@@ -221,8 +230,12 @@ export class EndpointGroup implements Endpoints {
   }
 
   #down(seat: Seat, reason: string): void {
-    seat.retryAtMs = this.#environment.now() + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** seat.failures)
-    seat.failures++
+    const now = this.#environment.now()
+    // Questions that were under way together, and those that are asked of it as nobody else answers, fail once.
+    if (seat.isUp || now >= seat.retryAtMs || seat.retryAtMs - now > RETRY_MS_MAX) {
+      seat.retryAtMs = now + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** seat.failures)
+      seat.failures++
+    }
     if (!seat.isUp) return
     seat.isUp = false
     const next = this.#inUse
@@ -316,14 +329,22 @@ export class EndpointGroup implements Endpoints {
     return best.find((each) => each !== undefined) ?? { kind: 'unknown', reason: `${this.#code}: none of its endpoints serves the network` }
   }
 
-  /** A transaction is given up only where the quorum proves that it is dead, and nobody says otherwise. */
+  /**
+   * A transaction is given up only where the quorum proves that it is dead, and nobody shows it. One that proves nothing may be behind,
+   * or keep too little, and holds nobody up by that.
+   */
   async #isDead(args: unknown[]): Promise<boolean> {
     const isDead = (client: ChainClient) => call(client, 'isDead', args) as Promise<boolean>
     if (this.#quorum < 2) return this.#ask(isDead)
     let dead = 0
-    for await (const { answer } of this.#votes(isDead)) {
-      if (!answer) return false
-      dead++
+    const votes = this.#votes(async (client) => {
+      if (await isDead(client)) return 'dead'
+      const { state } = await (call(client, 'status', [args[0]]) as Promise<TransactionStatus>)
+      return state === 'absent' ? 'unknown' : 'alive'
+    })
+    for await (const { answer } of votes) {
+      if (answer === 'alive') return false
+      if (answer === 'dead') dead++
     }
     return dead >= this.#quorum
   }
