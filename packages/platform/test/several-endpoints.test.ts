@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
+import { commitScanStart } from '../src/addresses/start-scan.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -364,4 +365,38 @@ test('a transfer that the endpoint in use shows with another outcome than so man
   assert.ok(((await disagreements())['b'] ?? 0) > 0)
   behaviour = {}
   await stage.check()
+})
+
+test('a scan begins where so many endpoints have a final block, wherever one says that it stands', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const { network } = stage.services.networks.get('ETH')
+  const start = async (): Promise<Record<string, unknown> | undefined> => {
+    await stage.database.query('delete from network_scans')
+    await stage.database.query('delete from blocks')
+    await commitScanStart(stage.services, network)
+    return stage.database.one('select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height')
+  }
+  const honestly = await start()
+  assert.ok(honestly)
+  for (const by of [1000, -2]) {
+    let last: unknown = null
+    behaviour['a'] = {
+      lie(method, params, answer) {
+        if (method === 'eth_getLogs') return []
+        if (method !== 'eth_getBlockByNumber') return answer
+        last = answer ?? last
+        const isNamed = params[0] === 'latest' || params[0] === 'finalized'
+        const block = answer as Block | null
+        const number = isNamed ? `0x${(Number(block?.number) + by).toString(16)}` : String(params[0])
+        return {
+          ...last as Block, number, hash: `0x${'d'.repeat(56)}${Number(number).toString(16).padStart(8, '0')}`,
+          transactions: [], gasUsed: '0x0', logsBloom: `0x${'00'.repeat(256)}`,
+          transactionsRoot: '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421',
+        }
+      },
+    }
+    assert.deepEqual(await start(), honestly, `it says ${by}`)
+  }
+  behaviour['b'] = { isAway: true }
+  await assert.rejects(start(), /network ETH cannot be reached; no address was made/)
 })
