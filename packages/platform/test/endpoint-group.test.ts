@@ -181,7 +181,15 @@ test('a transaction is dead, or published under no other signature, only by the 
   const dying = client as Endpoint
   assert.equal(await dying.isDead(), true)
   b!.dead = false
-  assert.equal(await dying.isDead(), false, 'one that says it lives is enough')
+  assert.equal(await dying.isDead(), true, 'one that is behind, or keeps too little, to prove it says nothing')
+  for (const state of [{ state: 'mempool' }, { state: 'included', height: 7, blockHash: '7', succeeded: true, fee: null }] as const) {
+    b!.state = state
+    assert.equal(await dying.isDead(), false, 'one that shows it is enough')
+  }
+  c!.dead = false
+  b!.state = { state: 'absent' }
+  assert.equal(await dying.isDead(), false, 'one alone proves nothing')
+  c!.dead = true
   b!.isAway = true
   assert.equal(await dying.isDead(), true, 'the two others')
   c!.isAway = true
@@ -225,6 +233,41 @@ test('one that is distrusted is left aside for ten minutes, although it answers'
     assert.deepEqual(used(), ['b'])
   }
   clock.now += 61_000
+  await client.status('x')
+  await settled()
+  assert.deepEqual(used(), ['a'])
+})
+
+test('what was not agreed on is asked again after ten seconds; what nothing ends more and more seldom', () => {
+  const { group, clock } = staged(['a', 'b'], 2)
+  const agreement = group.agreement
+  assert.ok(agreement)
+  const asked = (isSlower: boolean) => {
+    let count = 0
+    for (let second = 0; second < 3600; second++) {
+      if (agreement.isDue(`asked-${isSlower}`, isSlower)) count++
+      clock.now += 1000
+    }
+    return count
+  }
+  assert.equal(asked(false), 360)
+  assert.equal(asked(true), 16)
+  clock.now += 601_000
+  assert.ok(agreement.isDue('asked-true', true))
+  clock.now += 10_000
+  assert.ok(agreement.isDue('asked-true', true), 'it begins anew where it was not asked for meanwhile')
+  clock.now -= 3_600_000
+  assert.ok(agreement.isDue('asked-true', true), 'a clock that is put back holds nothing up')
+})
+
+test('questions that fail together are one failure: the endpoint is looked at again after ten seconds', async () => {
+  const { client, endpoints: [a], clock, settled, used } = staged(['a', 'b'])
+  await client.probe()
+  a.isAway = true
+  await Promise.all(Array.from({ length: 10 }, () => client.status('x')))
+  assert.deepEqual(used(), ['b'])
+  a.isAway = false
+  clock.now += 10_000
   await client.status('x')
   await settled()
   assert.deepEqual(used(), ['a'])

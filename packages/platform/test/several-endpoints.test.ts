@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { after, before, beforeEach, test } from 'node:test'
 import { parseAmount } from '@custody/chains'
 import { Devnet } from '../../devnet/src/devnet.ts'
+import { commitScanStart } from '../src/addresses/start-scan.ts'
 import { useDatabase } from './deposits-support.ts'
 import { FamilyStage } from './family-stage.ts'
 import { ManualClock } from './manual-clock.ts'
@@ -19,7 +20,7 @@ const FINAL_BLOCKS = 80
 let devnet: Devnet
 let stage: FamilyStage
 
-interface Behaviour { isAway?: boolean; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
+interface Behaviour { isAway?: boolean; late?: () => Promise<void>; lie?: (method: string, params: unknown[], answer: unknown) => unknown }
 const honest = (_method: string, _params: unknown[], answer: unknown): unknown => answer
 let behaviour: Record<string, Behaviour> = {}
 let asked: string[] = []
@@ -29,8 +30,9 @@ const ask: typeof fetch = async (url, init) => {
   const { hostname: host } = new URL(String(url))
   const { method, params } = JSON.parse(String(init?.body)) as { method: string; params: unknown[] }
   asked.push(`${host} ${method}`)
-  const { isAway = false, lie = honest }: Behaviour = behaviour[host] ?? {}
+  const { isAway = false, lie = honest, late }: Behaviour = behaviour[host] ?? {}
   if (isAway) throw new Error('away')
+  if (late && method === 'eth_getBlockByNumber' && params[1] === true) await late()
   const response = await fetch(`${devnet.url}/eth`, init)
   const body = await response.json() as { result?: unknown }
   const result = lie(method, params, body.result)
@@ -67,7 +69,37 @@ const deposits = () => stage.database.query<{ amount: string; state: string; sta
 const disagreements = async () => Object.fromEntries(
   (await stage.services.metrics.endpointDisagreements.get()).values.map(({ labels, value }) => [String(labels['endpoint']), value]))
 
+/** An endpoint that calls its head final. */
+function callsFinal(): Behaviour {
+  let head: unknown = null
+  return {
+    lie(method, params, answer) {
+      if (method !== 'eth_getBlockByNumber') return answer
+      if (params[0] === 'latest') head = answer
+      return params[0] === 'finalized' ? head ?? answer : answer
+    },
+  }
+}
+
 interface Block { number: string; hash: string; parentHash: string; transactions: Record<string, unknown>[] }
+
+/** Shows another chain from a height on. */
+function otherChain(from: number): Behaviour {
+  const other = (hash: string, number: string) => (Number(number) >= from ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash)
+  return {
+    lie(method, _params, answer) {
+      if (method === 'eth_getLogs') return []
+      const receipt = answer as { blockNumber: string; blockHash: string } | null
+      if (method === 'eth_getTransactionReceipt' && receipt) return { ...receipt, blockHash: other(receipt.blockHash, receipt.blockNumber) }
+      const block = answer as Block | null
+      if (!method.startsWith('eth_getBlockBy') || !block) return answer
+      const parent = `0x${(Number(block.number) - 1).toString(16)}`
+      const hash = other(block.hash, block.number)
+      const transactions = block.transactions.map((each) => (typeof each === 'string' ? each : { ...each, blockHash: hash }))
+      return { ...block, hash, parentHash: other(block.parentHash, parent), transactions }
+    },
+  }
+}
 
 test('one that goes away in mid-transfer: the next carries on, and nothing is paid twice', async () => {
   await open(['a', 'b'], 1)
@@ -183,20 +215,7 @@ test('final deposits are not taken back by one endpoint that shows another chain
   await settle()
   const held = await stage.available()
   const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
-  const other = (hash: string, number: string) => (Number(number) >= height ? `0x${'e'.repeat(8)}${hash.slice(10)}` : hash)
-  behaviour['a'] = {
-    lie(method, _params, answer) {
-      if (method === 'eth_getLogs') return []
-      const receipt = answer as { blockNumber: string; blockHash: string } | null
-      if (method === 'eth_getTransactionReceipt' && receipt) return { ...receipt, blockHash: other(receipt.blockHash, receipt.blockNumber) }
-      const block = answer as Block | null
-      if (!method.startsWith('eth_getBlockBy') || !block) return answer
-      const parent = `0x${(Number(block.number) - 1).toString(16)}`
-      const hash = other(block.hash, block.number)
-      const transactions = block.transactions.map((each) => (typeof each === 'string' ? each : { ...each, blockHash: hash }))
-      return { ...block, hash, parentHash: other(block.parentHash, parent), transactions }
-    },
-  }
+  behaviour['a'] = otherChain(height)
   await stage.control({ command: 'mine', blocks: 1 })
   await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final, and fewer than 2 endpoints do/)
   asked = []
@@ -210,4 +229,174 @@ test('final deposits are not taken back by one endpoint that shows another chain
   behaviour['b'] = behaviour['c'] = behaviour['a'] as Behaviour
   await mine(1)
   assert.equal(held - await stage.available(), parseAmount('0.125', 18))
+})
+
+test('a deposit is not deep because one endpoint calls its block final: so many must', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const held = await stage.available()
+  behaviour['a'] = callsFinal()
+  await fund('0.125')
+  await mine(1)
+  await settle()
+  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'pending'])
+  assert.equal(await stage.available(), held)
+  assert.deepEqual(await disagreements(), { a: 0, b: 0, c: 0 }, 'one to which it is not deep yet is only behind')
+  clock.advance(11_000)
+  await mine(FINAL_BLOCKS)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+})
+
+test('a transfer is not final because one endpoint calls its block final: so many must', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const id = await stage.create('called-final')
+  await stage.sentHash(id)
+  behaviour['a'] = callsFinal()
+  clock.advance(16_000)
+  await mine(1)
+  for (let round = 0; round < 3; round++) {
+    clock.advance(16_000)
+    await stage.scan()
+    await settle()
+  }
+  const waiting = await stage.read(id)
+  assert.deepEqual([waiting.status, waiting.state], ['pending', 'CONFIRMING'])
+  await stage.run()
+  assert.equal((await stage.read(id)).status, 'confirmed')
+  await stage.check()
+})
+
+test('credited deposits are not taken back by one endpoint that first calls their blocks not final', async () => {
+  await open(['a', 'b', 'c'], 2)
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  await settle()
+  const held = await stage.available()
+  const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
+  behaviour['a'] = { lie: (method, params, answer) => (method === 'eth_getBlockByNumber' && params[0] === 'finalized' ? null : answer) }
+  await mine(1)
+  behaviour['a'] = otherChain(height)
+  await stage.control({ command: 'mine', blocks: 1 })
+  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+ than the one that was final/)
+  assert.equal(await stage.available(), held)
+  await mine(1)
+  await settle()
+  assert.deepEqual((await deposits()).map(({ status }) => status), ['confirmed', 'confirmed'])
+  assert.equal(await stage.available(), held)
+})
+
+test('fuel is booked by no endpoint’s word alone', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const id = await stage.create('fuelled')
+  await stage.runTo(id, 'FUELING')
+  const fuelHash = async () => (await stage.database.one<{ hash: string }>(
+    `select c.hash from chain_transactions c join transactions t on t.id = c.transaction_id where t.kind = 'FUEL' and c.hash is not null`))?.hash
+  for (let round = 0; !await fuelHash(); round++) assert.ok(round < 50 && await stage.turn(), 'the fuel is never signed')
+  const hash = await fuelHash()
+  behaviour['a'] = {
+    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash && answer ? { ...answer, status: '0x0' } : answer),
+  }
+  for (let round = 0; ((await disagreements())['b'] ?? 0) === 0; round++) assert.ok(round < 50 && await stage.turn(), 'nobody is asked')
+  assert.equal(await stage.database.one(`select 1 from ledger_entries where kind = 'fuel'`), undefined)
+  behaviour = {}
+  await stage.run()
+  assert.equal((await stage.read(id)).status, 'confirmed')
+  await stage.check()
+})
+
+test('an endpoint whose chain leaves before all that is kept is left aside, and the others carry on', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const held = await stage.available()
+  behaviour['a'] = otherChain(0)
+  await fund('0.125')
+  await stage.control({ command: 'mine', blocks: 1 })
+  await assert.rejects(stage.scan(), /ETH: an endpoint is left aside: it shows another block at \d+/)
+  clock.advance(11_000)
+  await mine(FINAL_BLOCKS)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+})
+
+test('a slow endpoint is asked about several blocks at once', async () => {
+  await open(['a', 'b'], 2)
+  const held = await stage.available()
+  let underWay = 0
+  let most = 0
+  behaviour['b'] = {
+    async late() {
+      most = Math.max(most, ++underWay)
+      await new Promise((resolve) => { setTimeout(resolve, 50) })
+      underWay--
+    },
+  }
+  for (let count = 0; count < 3; count++) {
+    await fund('0.125')
+    await stage.control({ command: 'mine', blocks: 1 })
+  }
+  await mine(FINAL_BLOCKS)
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.375', 18))
+  assert.equal(most, 3)
+})
+
+test('an endpoint that does not show the blocks of its own head for a minute is left aside', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const held = await stage.available()
+  behaviour['a'] = { lie: (method, params, answer) => (method === 'eth_getBlockByNumber' && params[1] === true ? null : answer) }
+  await fund('0.125')
+  await mine(FINAL_BLOCKS)
+  clock.advance(61_000)
+  await assert.rejects(stage.scan(), /ETH: the endpoint tells of a head at \d+ and does not show \d+/)
+  await stage.scan()
+  await settle()
+  assert.equal(await stage.available() - held, parseAmount('0.125', 18))
+})
+
+test('a transfer that the endpoint in use shows with another outcome than so many others ends as those show it', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const id = await stage.create('against')
+  const hash = await stage.sentHash(id)
+  behaviour['a'] = {
+    lie: (method, params, answer) => (method === 'eth_getTransactionReceipt' && params[0] === hash && answer ? { ...answer, status: '0x0' } : answer),
+  }
+  await stage.run()
+  const row = await stage.read(id)
+  assert.deepEqual([row.status, row.hash], ['confirmed', hash])
+  assert.ok(((await disagreements())['b'] ?? 0) > 0)
+  behaviour = {}
+  await stage.check()
+})
+
+test('a scan begins where so many endpoints have a final block, wherever one says that it stands', async () => {
+  await open(['a', 'b', 'c'], 2)
+  const { network } = stage.services.networks.get('ETH')
+  const start = async (): Promise<Record<string, unknown> | undefined> => {
+    await stage.database.query('delete from network_scans')
+    await stage.database.query('delete from blocks')
+    await commitScanStart(stage.services, network)
+    return stage.database.one('select s.height::integer, b.hash from network_scans s join blocks b on b.network = s.network and b.height = s.height')
+  }
+  const honestly = await start()
+  assert.ok(honestly)
+  for (const by of [1000, -2]) {
+    let last: unknown = null
+    behaviour['a'] = {
+      lie(method, params, answer) {
+        if (method === 'eth_getLogs') return []
+        if (method !== 'eth_getBlockByNumber') return answer
+        last = answer ?? last
+        const isNamed = params[0] === 'latest' || params[0] === 'finalized'
+        const block = answer as Block | null
+        const number = isNamed ? `0x${(Number(block?.number) + by).toString(16)}` : String(params[0])
+        return {
+          ...last as Block, number, hash: `0x${'d'.repeat(56)}${Number(number).toString(16).padStart(8, '0')}`,
+          transactions: [], gasUsed: '0x0', logsBloom: `0x${'00'.repeat(256)}`,
+          transactionsRoot: '0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421',
+        }
+      },
+    }
+    assert.deepEqual(await start(), honestly, `it says ${by}`)
+  }
+  behaviour['b'] = { isAway: true }
+  await assert.rejects(start(), /network ETH cannot be reached; no address was made/)
 })

@@ -1,6 +1,9 @@
-import type { Network } from '@custody/chains'
+import type { ChainBlock, Network } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { ApiError } from '../errors.ts'
+import type { Chain } from '../engine/chain.ts'
+import type { Agreement } from '../engine/endpoint-group.ts'
+import { finalAt } from '../engine/final.ts'
 import type { Services } from '../engine/services.ts'
 
 /**
@@ -15,25 +18,15 @@ import type { Services } from '../engine/services.ts'
  */
 export async function commitScanStart(services: Services, network: Network): Promise<void> {
   if ((await startedNetworks(services)).has(network.code)) return
-  const client = services.networks.client(network.code)
   try {
-    await client.probe()
-    const tip = await client.tip()
-    // A final block: one that is taken back would leave the scanner without ground.
-    const final = Math.max(0, tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1)
-    // Where depth decides, blocks that the endpoint only tells of bury nothing.
-    const heights = tip.finalHeight === null && final !== tip.height ? [final, tip.height] : [final]
-    const shown = await Promise.all(heights.map((height) => client.block(height)))
-    const missing = heights.find((_, at) => !shown[at])
-    const [start] = shown
-    if (missing !== undefined || !start) throw new Error(`the endpoint does not have block ${missing ?? final}`)
+    const { start, tip } = await startOf(services.networks.get(network.code))
     await services.database.transaction(async (tx) => {
       const mine = await tx.query(
         `insert into network_scans as s (network, height, tip_height, final_height) values ($1, $2, $3, $2)
          on conflict (network) do update set
            height = excluded.height, tip_height = excluded.tip_height, final_height = excluded.final_height
          where s.height is null returning 1`,
-        [network.code, start.height, tip.height])
+        [network.code, start.height, tip])
       // Another process was first: its height is no later than ours for the addresses that it hands out, and ours is later still.
       if (mine.length === 1) {
         await tx.query('insert into blocks (network, height, hash, parent) values ($1, $2, $3, $4) on conflict do nothing', [
@@ -47,6 +40,38 @@ export async function commitScanStart(services: Services, network: Network): Pro
     )
     throw new ApiError('NETWORK_UNAVAILABLE', `network ${network.code} cannot be reached; no address was made`)
   }
+}
+
+interface Start { start: ChainBlock; tip: number }
+
+/** A final block, and the head: one that is taken back would leave the scanner without ground. */
+async function startOf({ network, client, agreement }: Chain): Promise<Start> {
+  await client.probe()
+  if (agreement) return agreedStart(network, agreement)
+  const tip = await client.tip()
+  const final = Math.max(0, tip.finalHeight ?? tip.height - (network.confirmations ?? 1) + 1)
+  // Where depth decides, blocks that the endpoint only tells of bury nothing.
+  const heights = tip.finalHeight === null && final !== tip.height ? [final, tip.height] : [final]
+  const shown = await Promise.all(heights.map((height) => client.block(height)))
+  const missing = heights.find((_, at) => !shown[at])
+  const [start] = shown
+  if (missing !== undefined || !start) throw new Error(`the endpoint does not have block ${missing ?? final}`)
+  return { start, tip: tip.height }
+}
+
+/** The highest block that is final to so many endpoints and that so many show: others neither put it off nor bring it forward. */
+async function agreedStart(network: Network, { quorum, votes }: Agreement): Promise<Start> {
+  const finals: number[] = []
+  for await (const { answer: tip } of votes((each) => each.tip())) finals.push(Math.max(0, finalAt(network, tip, tip.height)))
+  const height = finals.sort((a, b) => b - a)[quorum - 1] as number
+  const shown = new Map<string, number>()
+  for await (const { answer: block } of votes((each) => each.block(height))) {
+    if (block === null) continue
+    const count = (shown.get(block.hash) ?? 0) + 1
+    if (count >= quorum) return { start: block, tip: height }
+    shown.set(block.hash, count)
+  }
+  throw new Error(`fewer than ${quorum} endpoints show the same block ${height}`)
 }
 
 /** Networks that are scanned. */

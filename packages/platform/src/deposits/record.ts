@@ -153,7 +153,10 @@ export async function recordDeposit(
      where workspace_id = $8 and network = $1 and txid = $2 and address = $3 and asset = $4 and amount = $5
        and tag is not distinct from $6 and occurrence = $7`,
     [network.code, transfer.txid, transfer.address, asset.asset_name, transfer.amount.toString(), tag, occurrence, owner.workspace_id])
-  if (existing?.block_hash === block.hash) return false
+  if (existing?.block_hash === block.hash) {
+    if (traitsOf(network).deposits === 'spendable') await moveCoin(tx, network, block, transfer, owner, existing.transaction_id)
+    return false
+  }
   if (!existing?.block_hash && await isInAdopted(services, tx, network, block, found)) return false
   if (existing) {
     // Two blocks of one chain cannot hold the same deposit: an endpoint that shows it twice is not believed.
@@ -267,4 +270,25 @@ async function recordCoin(tx: Queryable, network: Network, block: ChainBlock, tr
        path_index = case when ${IS_MOVABLE} then excluded.path_index else u.path_index end`,
     [network.code, transfer.txid, transfer.position, transfer.address, wallet.id, transfer.amount.toString(),
       owner.path_index, block.height, owner.workspace_id])
+}
+
+/**
+ * A coin that waits for its depth and that an endpoint shows at another place of its transaction than one before: it is where it was
+ * shown last, and is credited only there.
+ */
+async function moveCoin(
+  tx: Queryable, network: Network, block: ChainBlock, transfer: ChainTransfer, owner: OwnAddress, deposit: string,
+): Promise<void> {
+  const moved = await tx.one<{ position: number }>(
+    `update deposits d set position = $3, coinbase = $4 from deposits old, transactions t
+     where d.workspace_id = $1 and d.transaction_id = $2 and (d.position, d.coinbase) <> ($3, $4)
+       and old.workspace_id = $1 and old.transaction_id = $2 and t.workspace_id = $1 and t.id = $2 and t.state = 'CONFIRMING'
+     returning old.position`, [owner.workspace_id, deposit, transfer.position, transfer.coinbase])
+  if (!moved) return
+  await tx.query(
+    `delete from utxos u where u.workspace_id = $1 and u.network = $2 and u.txid = $3 and u.vout = $4 and u.origin = 'deposit'
+       and not u.spendable and u.spent_by is null and not exists (
+         select 1 from deposits d where d.workspace_id = $1 and d.network = $2 and d.txid = $3 and d.position = $4)`,
+    [owner.workspace_id, network.code, transfer.txid, moved.position])
+  await recordCoin(tx, network, block, transfer, owner)
 }

@@ -5,6 +5,7 @@ import type { Services } from '../engine/services.ts'
 import type { Chain } from '../engine/chain.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { oneEndpoint } from '../engine/endpoint-group.ts'
+import { finalAt } from '../engine/final.ts'
 import { AWAITS_CHAIN, wake } from '../engine/lease.ts'
 import type { Loop } from '../engine/loop.ts'
 import { agreedDeposits, type DeepDeposit } from './agreed.ts'
@@ -29,6 +30,9 @@ const BLOCKS_KEPT = 2000
 const BLOCKS_KEPT_MAX = 100_000
 /** They are forgotten when a height has been passed that this divides. */
 const BLOCKS_FORGOTTEN = 100
+
+/** So many blocks with deposits are asked of several endpoints at once: a slow one does not hold the scan up by each of them. */
+const AGREED_TOGETHER = 8
 
 /** An endpoint that tells of a block for so long without showing it fails the scan, which is reported then. */
 const UNSHOWN_MS = 60_000
@@ -59,13 +63,6 @@ interface Scan {
  * not show the next block of the head that it tells of.
  */
 interface Pass { more: boolean; isKnown: boolean; isShort: boolean }
-
-/**
- * The highest block that is final once those up to `read` were read. Where depth decides, blocks that an endpoint only tells of bury
- * nothing; where the chain says what is final and its endpoint does not, nothing is.
- */
-const finalAt = ({ confirmations }: Network, tip: ChainTip, read: number): number =>
-  tip.finalHeight ?? (confirmations === null ? 0 : read - confirmations + 1)
 
 /** Blocks below this height are forgotten: final ones beyond {@link BLOCKS_KEPT}, and any beyond {@link BLOCKS_KEPT_MAX}. */
 export const forgottenBelow = (height: number, final: number): number =>
@@ -130,7 +127,9 @@ export function scanLoop(services: Services, several: Chain, followed: () => Pro
         services.work.ring()
         unshown = !isShort ? null : unshown?.height === taken.height + 1 ? unshown : { height: taken.height + 1, since: now }
         if (unshown !== null && now - unshown.since >= UNSHOWN_MS) {
-          throw new RpcUnavailable(`${network.code}: the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`)
+          const reason = `the endpoint tells of a head at ${tip.height} and does not show ${unshown.height}`
+          several.agreement?.distrust(chain.client, reason)
+          throw new RpcUnavailable(`${network.code}: ${reason}`)
         }
         if (isKnown) {
           knownAt = new Date(now)
@@ -343,9 +342,12 @@ async function agreeOnTakingBack(
   { database }: Services, { network, client, agreement }: Chain, gone: { height: number; hash: string },
 ): Promise<void> {
   if (!agreement) return
-  const scan = await database.one<{ final: string }>(
-    'select final_height::text final from network_scans where network = $1', [network.code])
-  if (Number(scan?.final ?? 0) < gone.height) return
+  // What an endpoint called final it can call otherwise a moment later: what was credited stays final.
+  const was = await database.one<{ final: boolean }>(
+    `select exists (select 1 from network_scans where network = $1 and final_height >= $2)
+       or exists (select 1 from deposits d join transactions t on t.workspace_id = d.workspace_id and t.id = d.transaction_id
+         where d.network = $1 and d.block_height >= $2 and t.state <> 'CONFIRMING') final`, [network.code, gone.height])
+  if (was?.final !== true) return
   let count = 0
   for await (const { answer } of agreement.votes((each) => each.block(gone.height))) {
     if (answer !== null && answer.hash !== gone.hash && ++count >= agreement.quorum) return
@@ -367,6 +369,7 @@ async function walkBack(services: Services, chain: Chain, scan: Scan): Promise<v
   for (;;) {
     known = await hashAt(services, network, height)
     if (known === undefined) {
+      if (differs) await agreeOnTakingBack(services, chain, gone)
       throw new Error(`${network.code}: a reorganisation goes back further than the blocks that are kept`)
     }
     const block = await client.block(height)
@@ -442,13 +445,15 @@ async function creditReady(services: Services, chain: Chain, { height: scanned, 
     else due.push(row)
   }
   let failed: unknown
-  for (const rows of Map.groupBy(due, ({ block_hash: block }) => block).values()) {
-    try {
-      for (const row of await agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)) await deep(row)
-    } catch (error) {
+  const blocks = [...Map.groupBy(due, ({ block_hash: block }) => block).values()]
+  for (let at = 0; at < blocks.length; at += AGREED_TOGETHER) {
+    const agreed = await Promise.allSettled(
+      blocks.slice(at, at + AGREED_TOGETHER).map((rows) => agreedDeposits(services, chain, blockOf(rows[0] as Row), rows)))
+    for (const answer of agreed) {
+      if (answer.status === 'fulfilled') for (const row of answer.value) await deep(row)
       // One block that endpoints do not show holds up no other.
-      if (!(error instanceof RpcUnavailable)) throw error
-      failed ??= error
+      else if (answer.reason instanceof RpcUnavailable) failed ??= answer.reason
+      else throw answer.reason
     }
   }
   if (shown.length > 0) await showConfirmations(services, shown)

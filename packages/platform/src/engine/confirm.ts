@@ -60,11 +60,16 @@ export async function confirm(services: Services, row: TransactionRow): Promise<
   const confirmations = Math.max(1, depth)
   const isDeep = tip.finalHeight === null
     ? network.confirmations !== null && depth >= network.confirmations : status.height <= tip.finalHeight
-  const final = isDeep && (!agreement
-    || await isAgreed(services, agreement, network.code, { hash: chain.hash, status, expected: expectedOf(services, row, chain) }))
+  const isVouched = async (isFinal: boolean) => !agreement
+    || await isAgreed(services, agreement, network, {
+      client, hash: chain.hash, status, expected: expectedOf(services, row, chain), isFinal,
+    })
+  const final = isDeep && await isVouched(true)
   const fee = status.fee ?? BigInt(chain.fee_max)
   // Most looks find what is written down already, one block deeper.
   if (!final && isNoted(chain, status, fee)) return advance(services.database, row, { confirmations, last_error: null, run_in_ms: null })
+  // What is booked before it is final is vouched for too.
+  if (!final && kind.included && !await isVouched(false)) return advance(services.database, row, { confirmations, run_in_ms: null })
   const key = await services.keys.get(row.workspace_id, network.curve)
   const cancelled = chain.replacement === 'CANCEL'
   await services.database.transaction(async (tx) => {

@@ -1,5 +1,7 @@
 import { ChainError, NoFeeEstimate, RpcMismatch, RpcUnavailable } from '@custody/chains'
-import type { BroadcastResult, ChainClient, ChainTip, Fetch, ResignedClient, RpcEndpoint, Signed } from '@custody/chains'
+import type {
+  BroadcastResult, ChainClient, ChainTip, Fetch, ResignedClient, RpcEndpoint, Signed, TransactionStatus,
+} from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import type { Environment } from '../environment.ts'
 
@@ -29,8 +31,11 @@ export interface Agreement {
   readonly quorum: number
   /** The answer of each endpoint that gives one, in their order. @throws RpcUnavailable where fewer than the quorum answer */
   votes<Answer>(ask: (client: ChainClient) => Promise<Answer>): AsyncGenerator<Vote<Answer>>
-  /** False where it was called with the same name seconds ago: what was not agreed on is not asked with each block. */
-  isDue(name: string): boolean
+  /**
+   * False where it was called with the same name seconds ago: what was not agreed on is not asked with each block.
+   * @param slower asked twice as long after each time, as nothing ends what one endpoint has made up
+   */
+  isDue(name: string, slower?: boolean): boolean
   /** Leaves an endpoint aside for a while that showed what the others do not. @param client as `oneEndpoint` answered it */
   distrust(client: ChainClient, reason: string): void
 }
@@ -43,8 +48,9 @@ const LOOK_MS = 60_000
 /** A head that stands still for so long while another endpoint goes on, and for so many blocks' time, is out of order. */
 const STILL_MS = 120_000
 const STILL_BLOCKS = 10
-/** What was not agreed on is asked again after so long. */
+/** What was not agreed on is asked again after so long, where it may wait without end twice as long each time, and at most so. */
 const AGAIN_MS = 10_000
+const AGAIN_MS_MAX = 300_000
 /** How long an endpoint is left aside that showed what the others do not. */
 const DISTRUST_MS = 600_000
 
@@ -84,8 +90,10 @@ export class EndpointGroup implements Endpoints {
   /** The endpoint of each client of one view; null: it has asked nothing yet. */
   readonly #views = new WeakMap<ChainClient, () => Seat | null>()
   /** When what was asked of several endpoints may be asked again. */
-  readonly #againAtMs = new Map<string, number>()
+  readonly #again = new Map<string, { atMs: number; afterMs: number }>()
   #lookedAtMs: number
+  /** When what is asked for no more was forgotten last. */
+  #forgotAtMs = 0
 
   constructor(o: {
     network: { code: string; block_ms?: number }; endpoints: readonly NamedEndpoint[]; quorum: number
@@ -133,7 +141,7 @@ export class EndpointGroup implements Endpoints {
     return {
       quorum: this.#quorum,
       votes: (ask) => this.#votes(ask),
-      isDue: (name) => this.#isDue(name),
+      isDue: (name, slower = false) => this.#isDue(name, slower),
       distrust: (client, reason) => {
         const seat = this.#views.get(client)?.()
         if (!seat) return
@@ -148,11 +156,19 @@ export class EndpointGroup implements Endpoints {
     return Math.max(0, this.#seats.findIndex((seat) => seat === this.#inUse))
   }
 
-  #isDue(name: string): boolean {
+  #isDue(name: string, slower: boolean): boolean {
     const now = this.#environment.now()
-    for (const [each, at] of this.#againAtMs) if (now >= at || at > now + AGAIN_MS) this.#againAtMs.delete(each)
-    if (this.#againAtMs.has(name)) return false
-    this.#againAtMs.set(name, now + AGAIN_MS)
+    // What is not asked for any more has ended; a clock that was put back holds nothing up.
+    const isOver = ({ atMs }: { atMs: number }) => now > atMs + AGAIN_MS_MAX || atMs > now + AGAIN_MS_MAX
+    if (Math.abs(now - this.#forgotAtMs) >= AGAIN_MS_MAX) {
+      this.#forgotAtMs = now
+      for (const [each, last] of this.#again) if (isOver(last)) this.#again.delete(each)
+    }
+    const last = this.#again.get(name)
+    const isKnown = last !== undefined && !isOver(last)
+    if (isKnown && now < last.atMs) return false
+    const afterMs = isKnown && slower ? Math.min(AGAIN_MS_MAX, 2 * last.afterMs) : AGAIN_MS
+    this.#again.set(name, { atMs: now + afterMs, afterMs })
     return true
   }
 
@@ -214,8 +230,12 @@ export class EndpointGroup implements Endpoints {
   }
 
   #down(seat: Seat, reason: string): void {
-    seat.retryAtMs = this.#environment.now() + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** seat.failures)
-    seat.failures++
+    const now = this.#environment.now()
+    // Questions that were under way together, and those that are asked of it as nobody else answers, fail once.
+    if (seat.isUp || now >= seat.retryAtMs || seat.retryAtMs - now > RETRY_MS_MAX) {
+      seat.retryAtMs = now + Math.min(RETRY_MS_MAX, RETRY_MS * 2 ** seat.failures)
+      seat.failures++
+    }
     if (!seat.isUp) return
     seat.isUp = false
     const next = this.#inUse
@@ -309,14 +329,22 @@ export class EndpointGroup implements Endpoints {
     return best.find((each) => each !== undefined) ?? { kind: 'unknown', reason: `${this.#code}: none of its endpoints serves the network` }
   }
 
-  /** A transaction is given up only where the quorum proves that it is dead, and nobody says otherwise. */
+  /**
+   * A transaction is given up only where the quorum proves that it is dead, and nobody shows it. One that proves nothing may be behind,
+   * or keep too little, and holds nobody up by that.
+   */
   async #isDead(args: unknown[]): Promise<boolean> {
     const isDead = (client: ChainClient) => call(client, 'isDead', args) as Promise<boolean>
     if (this.#quorum < 2) return this.#ask(isDead)
     let dead = 0
-    for await (const { answer } of this.#votes(isDead)) {
-      if (!answer) return false
-      dead++
+    const votes = this.#votes(async (client) => {
+      if (await isDead(client)) return 'dead'
+      const { state } = await (call(client, 'status', [args[0]]) as Promise<TransactionStatus>)
+      return state === 'absent' ? 'unknown' : 'alive'
+    })
+    for await (const { answer } of votes) {
+      if (answer === 'alive') return false
+      if (answer === 'dead') dead++
     }
     return dead >= this.#quorum
   }

@@ -1,0 +1,120 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, test } from 'node:test'
+import { parseAmount } from '@custody/chains'
+import { Devnet } from '../../devnet/src/devnet.ts'
+import { runRescan, takeRescan } from '../src/deposits/rescan.ts'
+import { useDatabase } from './deposits-support.ts'
+import { FamilyStage, type Place } from './family-stage.ts'
+import { ManualClock } from './manual-clock.ts'
+
+/** Each family behind several endpoints that must agree: what honest ones show differs in nothing that agreement wants. */
+const clock = new ManualClock()
+const database = useDatabase({ migrated: true, clock })
+const home = mkdtempSync(join(tmpdir(), 'custody-several-families-'))
+let devnet: Devnet
+
+const PLACES: readonly Place[] = [
+  { code: 'BTC', to: 'bcrt1q6z64a43mjgkcq0ul2znwneq3spghrlau9slefp', held: '2', amount: '0.5' },
+  { code: 'ETH', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
+  { code: 'FTM', to: '0x00000000000000000000000000000000000000AA', held: '5', amount: '1' },
+  { code: 'TRX', to: 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY', held: '300', amount: '12.345678' },
+  { code: 'XRP', to: 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', held: '500', amount: '2.345678' },
+  { code: 'XLM', to: 'GA7QYNF7SOWQ3GLR2BGMZEHXAVIRZA4KVWLTJJFC7MGXUA74P7UJVSGZ', held: '500', amount: '2.3456789' },
+  { code: 'SOL', to: '9xQeWvG816bUx9EPjHmaT23yvVM2ZWbrrpZb9PusVFin', held: '20', amount: '0.345678912' },
+  { code: 'ADA', to: 'addr_test1vz2fxv2umyhttkxyxp8x0dlpdt3k6cwng5pxj3jhsydzerspjrlsz', held: '50', amount: '3' },
+]
+
+before(async () => {
+  devnet = await Devnet.start(home, 0, { now: () => clock.startMs })
+})
+after(() => {
+  devnet.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+for (const place of PLACES) {
+  test(`${place.code}: deposits are credited and transfers end with one endpoint of three away, whichever`, async () => {
+    let away = ''
+    const asked = new Set<string>()
+    const ask: typeof fetch = async (url, init) => {
+      const { hostname, pathname, search } = new URL(String(url))
+      if (hostname === away) throw new Error('away')
+      asked.add(hostname)
+      return fetch(`${devnet.url}${pathname}${search}`, init)
+    }
+    const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
+      endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/${place.code.toLowerCase()}` })), quorum: 2,
+    })
+    try {
+      await stage.open()
+      for (away of ['', 'a', 'b', 'c']) {
+        const id = await stage.create(`away-${away}`)
+        await stage.run()
+        const row = await stage.read(id)
+        assert.equal(row.status, 'confirmed', JSON.stringify(row))
+        assert.equal(await stage.onChain(id), 1)
+        const held = await stage.available()
+        await stage.fund(place.held)
+        assert.ok(await stage.available() > held, 'the deposit is credited')
+      }
+      away = ''
+      await stage.check()
+      assert.deepEqual([...asked].sort(), ['a', 'b', 'c'])
+      const told = (await stage.services.metrics.endpointDisagreements.get()).values
+      assert.deepEqual(told.map(({ labels, value }) => [labels['endpoint'], value]), [['a', 0], ['b', 0], ['c', 0]])
+    } finally {
+      await stage.close()
+    }
+  })
+}
+
+test('BTC: a coin that one endpoint shows at another place is not credited, and is once a rescan reads its true one', async () => {
+  const place = PLACES[0] as Place
+  let lies = false
+  const ask: typeof fetch = async (url, init) => {
+    const { hostname, pathname } = new URL(String(url))
+    const text = await (await fetch(`${devnet.url}${pathname}`, init)).text()
+    // Outputs change their places: amounts and addresses stay.
+    return new Response(lies && hostname === 'a' ? text.replaceAll('"n":1,', '"n":7,').replaceAll('"n":0,', '"n":1,').replaceAll('"n":7,', '"n":0,') : text)
+  }
+  const stage = new FamilyStage(database.get(), devnet, place, clock, ask, {
+    endpoints: ['a', 'b', 'c'].map((host) => ({ url: `http://${host}/btc` })), quorum: 2,
+  })
+  try {
+    await stage.open()
+    const held = await stage.available()
+    const coins = () => stage.database.query('select txid, vout from utxos order by txid')
+    const known = await coins()
+    lies = true
+    await stage.control({ command: 'fund', asset: 'BTC', address: stage.source, amount: '0.25' })
+    for (let round = 0; round < 8; round++) {
+      clock.advance(11_000)
+      await stage.control({ command: 'mine', blocks: 1 })
+      await stage.scan()
+      while (await stage.step());
+    }
+    assert.equal((await coins()).length, known.length + 1)
+    assert.equal(await stage.available(), held)
+    lies = false
+    clock.advance(600_000)
+    const { height } = await stage.database.one<{ height: number }>('select max(block_height)::integer height from deposits') as { height: number }
+    const token = await takeRescan(stage.services, 'BTC', height, height)
+    assert.ok(token)
+    await runRescan(stage.services, stage.services.networks.get('BTC'), token)
+    await stage.run()
+    await stage.scan()
+    await stage.run()
+    assert.equal(await stage.available() - held, parseAmount('0.25', 8))
+    assert.equal((await coins()).length, known.length + 1)
+    // All of it can be sent.
+    const id = await stage.create('all', { amount: '2.2499' })
+    await stage.run()
+    assert.equal((await stage.read(id)).status, 'confirmed')
+    await stage.check()
+  } finally {
+    await stage.close()
+  }
+})
