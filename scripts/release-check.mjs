@@ -55,6 +55,7 @@ const PARTS = [
   ...['disk', 'clock', 'descriptors', 'database'].map((kind) => [`chaos-${kind}`, npm('chaos', '--', kind), lastLine]),
   ...['chains', 'nodes', 'api'].map((target) => [
     `fuzz-${target}`, npm('fuzz', '--', '--target', target, '--minutes', values['fuzz-minutes'], '--seed', seed), lastLine]),
+  ['schemathesis', npm('schemathesis', '--', '--examples', '200', '--seed', seed), lastLine],
   ['mutation', npm('mutate', '--', '--jobs', jobs), scores],
   ['benchmarks', npm('bench'), lastLine],
 ]

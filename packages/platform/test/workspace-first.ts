@@ -105,7 +105,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'deposits/coins-aside.ts': [1, SCAN],
   'deposits/record.ts': [1, SCAN],
   'deposits/riders.ts': [1, SCAN],
-  'deposits/scanner.ts': [7, SCAN],
+  'deposits/scanner.ts': [8, SCAN],
   'deposits/sweeps.ts': [1, QUEUE],
   'engine/lease.ts': [3, QUEUE],
   'engine/nonce-order.ts': [2, PART],

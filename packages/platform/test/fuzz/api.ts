@@ -54,10 +54,15 @@ export class Api {
     .map(([method, operation]) => ({ method: method.toUpperCase(), path, operation })))
     // A stream has no end.
     .filter(({ operation }) => !JSON.stringify(operation).includes('text/event-stream'))
-  #user!: User
+  user!: User
   #reader!: User
   /** What exists: assets, addresses, ids. */
   #words: string[] = []
+
+  /** A folder of the platform's, where a tool may leave what it makes. */
+  get home(): string {
+    return this.#platform.home
+  }
 
   get count(): number {
     return this.#operations.length
@@ -65,18 +70,18 @@ export class Api {
 
   async open(): Promise<void> {
     await this.#platform.start({ CUSTODY_RATE_LIMIT: '10000000' })
-    this.#user = await this.#platform.user('fuzz', { rateLimit: 10_000_000 })
+    this.user = await this.#platform.user('fuzz', { rateLimit: 10_000_000 })
     this.#reader = await this.#platform.user('fuzz', { role: 'read-only', rateLimit: 10_000_000 })
     const to = '0x00000000000000000000000000000000000000ee'
     const addresses: string[] = []
-    for (const [asset, amount] of [['ETH', '500'], ['BTC', '50'], ['XRP', '5000'], ['TRX', '5000']] as const) addresses.push(await fundedWallet(this.#platform, this.#user, asset, amount))
-    const { body } = await call<Transfer>(this.#user, 'POST', '/dac/v1/transaction', transferBody('ETH', '1', to, { sequence_id: 'one' }))
-    await terminal(this.#user, body.id)
-    const invoice = (await call<{ inv_id: string }>(this.#user, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 25, assets: ['ETH', 'BTC'] })).body
-    const rule = (await call<{ id: string }>(this.#user, 'POST', '/dac/v1/auto-forwarding', {
+    for (const [asset, amount] of [['ETH', '500'], ['BTC', '50'], ['XRP', '5000'], ['TRX', '5000']] as const) addresses.push(await fundedWallet(this.#platform, this.user, asset, amount))
+    const { body } = await call<Transfer>(this.user, 'POST', '/dac/v1/transaction', transferBody('ETH', '1', to, { sequence_id: 'one' }))
+    await terminal(this.user, body.id)
+    const invoice = (await call<{ inv_id: string }>(this.user, 'POST', '/dac/v1/invoices', { fiat: 'USD', fiat_amount: 25, assets: ['ETH', 'BTC'] })).body
+    const rule = (await call<{ id: string }>(this.user, 'POST', '/dac/v1/auto-forwarding', {
       asset: 'BTC', min_amount: 1, destination_address: 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', daily_cap: 10, expires_at: new Date(Date.now() + 86_400_000).toISOString(),
     })).body
-    const hook = (await call<{ id: string }>(this.#user, 'POST', '/dac/v1/webhooks', { url: 'https://example.com/', events: ['*'] })).body
+    const hook = (await call<{ id: string }>(this.user, 'POST', '/dac/v1/webhooks', { url: 'https://example.com/', events: ['*'] })).body
     this.#words = [
       'ETH', 'BTC', 'XRP', 'TRX', 'USDT_ETH', 'SOL', 'USD', 'EUR', '1', '0.001', '0.5', 'low', 'high', 'one', 'kraken', 'BTC/USD', 'ENERGY', 'main', to, ...addresses,
       'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080', 'rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', 'TPL66VK2gCXNCD7EJg9pgJRfqcRazjhUZY',
@@ -108,7 +113,7 @@ export class Api {
       if (wild) body = dice.in100(6) ? dice.of(ODD_JSON) : mutateJson(dice, body)
       if (typeof body !== 'string') body = JSON.stringify(body)
     } else if (method !== 'GET' && dice.in100(50)) body = JSON.stringify(wild ? oddValue(dice) : {})
-    const user = dice.in100(4) ? this.#reader : this.#user
+    const user = dice.in100(4) ? this.#reader : this.user
     const input = { operation: operation.operationId, method, path, body: typeof body === 'string' ? body.slice(0, 3000) : body }
     // It holds the answer against the document, its schema and its statuses; what it throws is what differs.
     const asked = call(user, method, path, body).catch((error: unknown) => { throw new Found('the answer is not as described, or none', input, error) })

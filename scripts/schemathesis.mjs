@@ -1,0 +1,27 @@
+// npm run schemathesis -- [--examples N] [--seed S]    the API against its OpenAPI document, by Schemathesis (docs/fuzzing.md)
+// Needs Python 3.10 or later with venv; the tool is installed in a folder of its own below the folder for temporary files.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { root, underPinnedNode } from './pinned-node.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+
+const VERSION = '4.32.5'
+const folder = join(tmpdir(), `custody-schemathesis-${VERSION}`)
+const python = join(folder, 'bin', 'python')
+
+function run(command, words) {
+  const { status, error } = spawnSync(command, words, { cwd: root, stdio: 'inherit' })
+  if (error) console.error(`${command}: ${error.message}`)
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+if (!existsSync(join(folder, 'ready'))) {
+  run('python3', ['-m', 'venv', '--clear', folder])
+  run(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', `schemathesis==${VERSION}`])
+  run(python, ['-c', `open(${JSON.stringify(join(folder, 'ready'))}, 'w').close()`])
+}
+run(process.execPath, ['packages/platform/test/fuzz/schemathesis.ts', '--python', python, ...process.argv.slice(2)])
