@@ -45,7 +45,7 @@ export default defineConfig({
         'docs/console', 'docs/production/README', 'docs/production/sizing', 'docs/production/hardening', 'docs/production/going-live',
         'docs/production/upgrades', 'docs/production/playbooks', 'docs/production/topology', 'docs/production/several-hosts',
         'docs/production/database', 'docs/production/growing', 'docs/production/keys', 'docs/production/deployment', 'docs/mainnet',
-        'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/production/monitoring', 'docs/production/runbooks',
+        'docs/enrolment', 'docs/settings', 'docs/operating', 'docs/production/timers', 'docs/production/monitoring', 'docs/production/log-events', 'docs/production/runbooks',
         'docs/production/disaster', 'docs/production/recovery-without-the-platform',
         'docs/production/replacing-a-banned-node', 'docs/restoring-a-database',
         'docs/production/proof-of-reserves',

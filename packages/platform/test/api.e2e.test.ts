@@ -16,7 +16,7 @@ let reader: User
 const BTC_TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
 
 before(async () => {
-  await platform.start()
+  await platform.start({ CUSTODY_LOG_LEVEL: 'info' })
   user = await platform.user('api')
   reader = await platform.user('api', { role: 'read-only' })
   await fundedWallet(platform, user, 'BTC', '1')
@@ -342,6 +342,11 @@ test('the control panel tells a transfer’s whole story to a member, by a link 
   const { result } = await verify(String(exported.result['hash']))
   assert.ok(Number(result['lines']) >= 4 && result['hash'] === exported.result['hash'], JSON.stringify(result))
   await assert.rejects(async () => verify('0'.repeat(63) + '1'), /is of none of its lines/)
+  // Each entry is a line of the process's log, by whose hash the export is verified.
+  const lines = platform.output.split('\n').filter((line) => line.includes('"msg":"audit log entry written"') && line.includes('"api_user.created"'))
+    .map((line) => JSON.parse(line) as { hash: string })
+  assert.ok(lines.length >= 2, platform.output.slice(-1000))
+  for (const { hash } of lines.slice(0, 2)) await verify(hash)
   writeFileSync(out, readFileSync(out, 'utf8').replace('viewer', 'viewed'))
   await assert.rejects(async () => verify(), /was changed/)
   await assert.rejects(async () => exportLog({ home: platform.home, words: [], values: { workspace: 'api', out } }), /is there already/)

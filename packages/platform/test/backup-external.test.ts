@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { makeRecoveryFiles } from '../src/backup/key-files.ts'
 import { filesBelow, readManifest, writeManifest } from '../src/backup/manifest.ts'
 import { restoreBackup } from '../src/backup/restore.ts'
 import { makeRecoveryPair, seal } from '../src/backup/sealed.ts'
@@ -13,6 +14,7 @@ import { migrate } from '../src/database/migrate.ts'
 import { openDatabase } from '../src/database/pool.ts'
 import { takeHome } from '../src/home.ts'
 import { waitFor } from './harness.ts'
+import { runUnit } from './unit-command.ts'
 
 /** A PostgreSQL of the operator's own, where this machine has one: Debian's package postgresql. */
 const CLI = fileURLToPath(new URL('../bin/custody.mjs', import.meta.url))
@@ -56,6 +58,31 @@ async function notRestored(databaseUrl: string, whole: string, folder: string): 
   assert.throws(() => takeHome(home), /holds a restore that was cut/)
 }
 
+/** The command of the timer's unit makes a signed backup, in a folder named by the time. */
+function backedUpByTimer(databaseUrl: string, folder: string): void {
+  const [keys, backups, home] = [join(folder, 'keys'), join(folder, 'backups'), join(folder, 'backup-home')]
+  for (const path of [keys, backups, home]) mkdirSync(path, { mode: 0o700 })
+  const files = makeRecoveryFiles(null)
+  writeFileSync(join(keys, 'recovery.key.pub'), files.public)
+  writeFileSync(join(keys, 'recovery.key.sign'), files.signing, { mode: 0o600 })
+  const places = { '/etc/custody/backup': keys, '/backups': backups }
+  const env = { PATH: `${bin}:${process.env['PATH']}`, CUSTODY_HOME: home, CUSTODY_SIGNERS: keys, DATABASE_URL: databaseUrl }
+  const { status, stdout, stderr } = runUnit('custody-backup.service', 'ExecStart', places, env)
+  assert.equal(status, 0, stderr)
+  assert.match(stderr, /files, .*, signed$/m)
+  const [name = '', ...others] = readdirSync(backups)
+  assert.deepEqual(others, [])
+  assert.match(name, /^\d{4}-\d\d-\d\dT\d{6}Z$/)
+  assert.ok(stdout.includes(`backup: ${join(backups, name)}`))
+  const verified = spawnSync(process.execPath, [CLI, 'restore', '--in', join(backups, name), '--verify', '--recovery-key', join(keys, 'recovery.key.pub')], { encoding: 'utf8', env })
+  assert.equal(verified.status, 0, verified.stderr)
+  // As systemd shows some credentials, and Kubernetes the files of a secret: the unit must not hand it over so.
+  chmodSync(join(keys, 'recovery.key.sign'), 0o440)
+  const open = runUnit('custody-backup.service', 'ExecStart', places, env)
+  assert.equal(open.status, 1, open.stderr)
+  assert.match(open.stderr, /recovery\.key\.sign cannot be used: others may read it/)
+}
+
 test('a database of the operator’s own is dumped and restored by PostgreSQL’s own programs', { skip: missing, timeout: 90_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'custody-external-'))
   // PostgreSQL refuses to run as root.
@@ -88,6 +115,7 @@ test('a database of the operator’s own is dumped and restored by PostgreSQL’
     assert.match(taken.stderr, /^database: PostgreSQL \d+, \d+ migrations \(pg_dump \(PostgreSQL\) /m)
     assert.doesNotMatch(taken.stderr + taken.stdout + readFileSync(join(out, 'manifest.json'), 'utf8'), /s3cret/)
     assert.match(taken.stderr, /WARNING: the manifest is not signed\. Keep its hash/)
+    backedUpByTimer(urlOf('first', ':s3cret'), folder)
     const proof = ['--manifest-sha256', (JSON.parse(taken.stdout) as { manifest_sha256: string }).manifest_sha256]
     const fresh = join(folder, 'fresh')
     const unproved = cli(urlOf('second'), fresh, 'restore', '--in', out, '--without-secrets')

@@ -55,11 +55,17 @@ test('hadolint finds nothing in the Dockerfile', needs('hadolint'), () => {
   run('hadolint', 'deploy/docker/Dockerfile')
 })
 
+/** All scheduled work switched on. */
+const TIMERS = [
+  'audit.enabled=true', 'backup.enabled=true', 'backup.image=custody-backup:1', 'backup.claimName=backups', 'ofac.enabled=true', 'ofac.claimName=sanctions',
+].flatMap((each) => ['--set', `timers.${each}`])
+
 test('the charts are taken by helm, with any name of a release, and their results by Kubernetes’ schemas', needs('helm', 'kubernetes-validate'), () => {
   const version = ['--kube-version', '1.31.0']
   const signer = ['--set', 'service.sourceRanges[0]=10.0.0.0/8']
   const variants = [
     ['custody', ...version], ['custody', ...version, '--set', 'ingress.enabled=true', '--set', 'ingress.tlsSecretName=tls', '--set', 'metrics.allow=10.0.0.0/8'],
+    ['custody', ...version, ...TIMERS],
     ['custody-signer', ...version, ...signer], ['custody-signer', ...version, '--set', 'waitForSetup=true', '--set', 'service.type=ClusterIP'],
   ]
   for (const [at, [chart = '', ...args]] of variants.entries()) {
@@ -143,6 +149,33 @@ test('certificates.sh makes a certificate for each database host that is for ser
     assert.deepEqual([...certificate.keyUsage].sort(), ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2'])
   }
   for (const name of readdirSync(to).filter((each) => each.endsWith('.key'))) assert.equal(statSync(join(to, name)).mode & 0o077, 0, name)
+})
+
+test('the chart makes CronJobs only where they are switched on, never two runs at a time, and names what it needs', needs('helm'), () => {
+  const template = (...args: string[]) => spawnSync('helm', ['template', 'y', 'deploy/helm/custody', '--kube-version', '1.31.0', ...args], { encoding: 'utf8', cwd: ROOT })
+  assert.doesNotMatch(template().stdout, /kind: CronJob|pods\/exec|\/sanctions/)
+  const { stdout, stderr } = template(...TIMERS)
+  const jobs = stdout.split(/^---$/m).filter((each) => each.includes('kind: CronJob'))
+  assert.deepEqual(jobs.map((each) => /^ {2}name: "(.*)"$/m.exec(each)?.[1]).sort(), ['y-audit', 'y-backup', 'y-ofac'], stderr)
+  for (const job of jobs) {
+    for (const line of ['concurrencyPolicy: Forbid', 'backoffLimit: 0', 'timeZone: Etc/UTC', 'restartPolicy: Never', 'readOnlyRootFilesystem: true', 'runAsNonRoot: true']) {
+      assert.ok(job.includes(line), `${line} in ${job}`)
+    }
+    assert.equal(job.includes('automountServiceAccountToken: true'), job.includes('name: "y-audit"'), 'the audit alone has a token')
+  }
+  // Every process reads the list that the job writes.
+  assert.equal(stdout.split('{name: CUSTODY_OFAC_FILE, value: /sanctions/ofac-addresses.json}').length - 1, 4)
+  for (const [missing, reason] of [['backup.image', /timers\.backup\.image: /], ['backup.claimName', /timers\.backup\.claimName: /], ['ofac.claimName', /timers\.ofac\.claimName: /]] as const) {
+    const without = template(...TIMERS, '--set', `timers.${missing}=`)
+    assert.notEqual(without.status, 0)
+    assert.match(without.stderr, reason)
+  }
+})
+
+test('the CronJob of the backup copies the signing key, which a group may read in a Secret, to a file that is closed', () => {
+  const text = read('deploy/helm/custody/templates/timer-backup.yaml')
+  assert.match(text, /umask 077\n\s+cp \/recovery\/recovery\.key\.pub \/recovery\/recovery\.key\.sign \/keys\/\n\s+exec custody backup --out "\/backups\/\$JOB_NAME" --recovery-key \/keys\/recovery\.key\.pub --without-nodes\n/)
+  assert.match(text, /name: keys\n\s+emptyDir: \{medium: Memory/)
 })
 
 const policyOf = (...args: string[]) => spawnSync(

@@ -6,9 +6,10 @@ import type { Database } from '../src/database/pool.ts'
 import { systemEnvironment } from '../src/environment.ts'
 import { endpoints } from '../src/app/endpoints.ts'
 import { buildServer } from '../src/http/server.ts'
-import { narrate } from '../src/ledger/narrate.ts'
+import { narrate, narrateAudit } from '../src/ledger/narrate.ts'
 import { emit } from '../src/ledger/post.ts'
 import { createMetrics } from '../src/metrics.ts'
+import { writeAudit } from '../src/people/audit-log.ts'
 import { Pressure } from '../src/pressure.ts'
 import type { Services } from '../src/engine/services.ts'
 import { useDatabase } from './deposits-support.ts'
@@ -18,7 +19,10 @@ const lines: Record<string, unknown>[] = []
 const log: Logger = pino({ level: 'info' }, { write: (text: string) => { lines.push(JSON.parse(text) as Record<string, unknown>) } })
 const taken = () => lines.splice(0).map(({ level: _level, time: _time, pid: _pid, hostname: _hostname, ...line }) => line)
 const failures: string[] = []
-const opened = useDatabase({ migrated: true, onEvent: (event) => { narrate(log, event) }, onError: (_error, what) => { failures.push(what) } })
+const opened = useDatabase({
+  migrated: true, onEvent: (event) => { narrate(log, event) }, onAudit: (entry) => { narrateAudit(log, entry) },
+  onError: (_error, what) => { failures.push(what) },
+})
 let database: Database
 let workspace: string
 before(async () => {
@@ -38,6 +42,26 @@ test('what is committed is told once, with its id, asset, amount to the last dig
   assert.deepEqual(taken(), [{ ...LINE, workspace_id: workspace }])
   await emit(database, workspace, null, 'deposit.confirmed', '{"id":"d-1","asset":"BTC","amount":2}')
   assert.deepEqual(taken(), [{ event: 'deposit.confirmed', workspace_id: workspace, id: 'd-1', asset: 'BTC', amount: '2', msg: 'deposit credited' }])
+})
+
+const OWNER = { type: 'person', id: 'p-1', name: 'owner@example.test', session: null, ip: '10.0.0.9' } as const
+
+test('an entry of the audit log is one line after the commit, with its hash and without names and details', async () => {
+  const deed = { action: 'person.role_changed', object: 'p-2?query=of a request', details: { from: 'viewer', to: 'owner', email: 'mary@example.test' } }
+  await assert.rejects(database.transaction(async (tx) => {
+    await writeAudit(tx, workspace, OWNER, deed)
+    throw new Error('no')
+  }), /no/)
+  assert.deepEqual(taken(), [], 'what was rolled back is not told')
+  await database.transaction(async (tx) => {
+    await writeAudit(tx, workspace, OWNER, deed)
+    assert.deepEqual(taken(), [], 'not before the commit')
+  })
+  const row = await database.one<{ hash: Buffer }>('select hash from audit_log where workspace_id = $1 and seq = 1', [workspace])
+  assert.deepEqual(taken(), [{
+    action: 'person.role_changed', workspace_id: workspace, seq: 1, hash: row?.hash.toString('hex'), object: 'p-2', actor_type: 'person',
+    actor_id: 'p-1', ip: '10.0.0.9', msg: 'audit log entry written',
+  }])
 })
 
 test('what was rolled back is not told, and what was tried again once', async () => {
@@ -70,6 +94,11 @@ test('what cannot be told was done all the same, and that it could not be told i
 test('an event of little weight is told at debug alone', async () => {
   await emit(database, workspace, null, 'deposit.detected', CONFIRMED)
   assert.deepEqual(taken(), [])
+})
+
+test('a deposit that no wallet takes, and what screening lets go, are told to whoever reads the log', async () => {
+  for (const type of ['deposit.suspended', 'deposit.released', 'address.unfrozen'] as const) await emit(database, workspace, null, type, '{"id":"d-1"}')
+  assert.deepEqual(taken().map(({ msg }) => msg), ['deposit put aside: no wallet takes it', 'deposit released', 'address unfrozen'])
 })
 
 test('each answer that is an error has a line with its request_id, and nothing of its query', async () => {

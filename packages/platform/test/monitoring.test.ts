@@ -63,9 +63,16 @@ test('each alert has a runbook, a severity, and a test; each runbook has an aler
   assert.ok(read('docs/production/monitoring.md').includes(`${alerts.length} alerts`), 'the page says how many')
 })
 
+test('each alert of scheduled work has its section in the page about timers', () => {
+  const names = [...readFileSync(join(FOLDER, 'schedule.rules.yml'), 'utf8').matchAll(/- alert: (\w+)/g)].map(([, name]) => name as string)
+  const sections = [...read('docs/production/timers.md').matchAll(/^### (Custody\w+)$/gm)].map(([, name]) => name as string)
+  assert.ok(names.length > 0)
+  assert.deepEqual(names.sort(), sections.sort())
+})
+
 test('Prometheus takes the configuration, and each alert is silent and fires when its test says', promtool, () => {
   run('check', 'config', 'prometheus.yml')
-  run('test', 'rules', 'custody.rules.test.yml')
+  run('test', 'rules', 'custody.rules.test.yml', 'schedule.rules.test.yml')
 })
 
 test('Prometheus takes each question of the dashboard', promtool, () => {

@@ -8,7 +8,7 @@ import { Bell } from '../ledger/bell.ts'
 import { Feed } from '../ledger/feed.ts'
 import { checkoutPages } from '../checkout/pages.ts'
 import { consolePages } from '../console/pages.ts'
-import { narrate } from '../ledger/narrate.ts'
+import { narrate, narrateAudit } from '../ledger/narrate.ts'
 import { openApiWebhooks } from '../events/openapi.ts'
 import { eventPollMs, publishLoop } from '../events/publish.ts'
 import { migrate } from '../database/migrate.ts'
@@ -111,6 +111,7 @@ export async function assemble({ settings, world, log, undo, operate, databaseUr
       if (event.type.startsWith('deposit.')) moved.ring()
       narrate(log, event)
     },
+    onAudit: (entry) => narrateAudit(log, entry),
   })
   undo.push(() => database.close())
   await checkDatabaseNetwork(database, settings.network)

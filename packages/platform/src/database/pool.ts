@@ -16,10 +16,18 @@ export interface Queryable {
   now(): Date
   /** Told to the pool's `onEvent` once what was done here is committed; never where it was not. */
   tell(event: ToldEvent): void
+  /** The same for the pool's `onAudit`. */
+  tellAudit(entry: ToldAudit): void
 }
 
 /** An event of the outbox. `payload` is its JSON text. */
 export interface ToldEvent { type: EventType; workspace: string; payload: string }
+
+/** An entry of a workspace's audit log: what of it the log of the process may have. `hash` is that of its line, in hexadecimal. */
+export interface ToldAudit {
+  workspace: string; seq: number; hash: string; action: string; object: string | null; actorType: string; actorId: string | null
+  ip: string | null
+}
 
 export interface Database extends Queryable {
   /** Runs `work` in one transaction. As a statement alone it is done again after a serialization failure or deadlock, up to 5 times. */
@@ -127,6 +135,8 @@ export interface DatabaseOptions {
   onError?: (error: Error, what: string) => void
   /** What it throws changes nothing: the event is committed. */
   onEvent?: (event: ToldEvent) => void
+  /** Called after the commit of an entry of the audit log. What it throws changes nothing. */
+  onAudit?: (entry: ToldAudit) => void
 }
 
 /** Statements that a connection keeps the plans of; more than the house has, should one be written with its values in its text. */
@@ -235,16 +245,22 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
       throw isConnectionError(error) ? new CommitUnknown(error) : error
     }
   }
-  const tell = (event: ToldEvent): void => {
+  const tell = (listen: () => void): void => {
     try {
-      options.onEvent?.(event)
+      listen()
     } catch (error) {
       options.onError?.(error as Error, 'an event was committed and could not be told')
     }
   }
-  const queryable = (rows: (text: string, values?: readonly unknown[]) => Promise<unknown[]>, tell: Queryable['tell']): Queryable => {
+  /** @param committed calls a listener once what was done is committed */
+  const queryable = (
+    rows: (text: string, values?: readonly unknown[]) => Promise<unknown[]>, committed: (listen: () => void) => void
+  ): Queryable => {
     const query = async <T>(text: string, values?: readonly unknown[]) => await rows(text, values) as T[]
-    return { query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now, tell }
+    return {
+      query, one: async <T>(text: string, values?: readonly unknown[]) => (await query<T>(text, values))[0], now,
+      tell: (event) => committed(() => options.onEvent?.(event)), tellAudit: (entry) => committed(() => options.onAudit?.(entry)),
+    }
   }
   const alone = (text: string, values?: readonly unknown[]): Promise<unknown[]> => retried(async () => {
     const since = performance.now()
@@ -260,15 +276,15 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
   return {
     ...queryable(alone, tell),
     async transaction(work) {
-      const { result, events } = await retried(async () => {
+      const { result, listeners } = await retried(async () => {
         const client = await connect()
         let broken = false
-        const events: ToldEvent[] = []
+        const listeners: (() => void)[] = []
         try {
           await rowsOf(client, pooled ? BEGIN_POOLED : 'begin')
-          const result = await work(queryable((text, values) => rowsOf(client, text, values), (event) => events.push(event)))
+          const result = await work(queryable((text, values) => rowsOf(client, text, values), (listen) => listeners.push(listen)))
           await commit(client)
-          return { result, events }
+          return { result, listeners }
         } catch (error) {
           broken = lost.has(client)
           if (!broken) await rowsOf(client, 'rollback').catch(() => (broken = true))
@@ -277,7 +293,7 @@ export function openDatabase(url: string, options: DatabaseOptions = {}): Databa
           client.release(broken)
         }
       })
-      events.forEach(tell)
+      listeners.forEach(tell)
       return result
     },
     soon: (work) => patience.run(soonMs, work),

@@ -1,7 +1,7 @@
 import { JsonNumber, parseJson } from '@custody/request-auth'
 import type { Logger } from 'pino'
 import type { EventType } from '../database/event-types.ts'
-import type { ToldEvent } from '../database/pool.ts'
+import type { ToldAudit, ToldEvent } from '../database/pool.ts'
 
 /** What is said of an event, and how loudly. Events that are not named here are told at `debug`. */
 const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
@@ -10,6 +10,9 @@ const WORDS: Partial<Record<EventType, ['info' | 'warn', string]>> = {
   'transaction.failed': ['info', 'transfer failed'],
   'deposit.confirmed': ['info', 'deposit credited'],
   'deposit.frozen': ['warn', 'deposit held by screening'],
+  'deposit.suspended': ['warn', 'deposit put aside: no wallet takes it'],
+  'deposit.released': ['info', 'deposit released'],
+  'address.unfrozen': ['warn', 'address unfrozen'],
   'deposit.reverted': ['warn', 'deposit taken back by a reorganisation'],
   'address.frozen': ['warn', 'address frozen by screening'],
   'exchange_account.failing': ['warn', 'an exchange refuses a key'],
@@ -31,4 +34,16 @@ export function narrate(log: Logger, { type, workspace, payload }: ToldEvent): v
     return value === undefined || value === null ? [] : [[name, value instanceof JsonNumber ? value.text : value]]
   })
   log[level]({ event: type, workspace_id: workspace, ...Object.fromEntries(fields) }, words)
+}
+
+/**
+ * One line of the log for each entry of an audit log. Without names and details, which may be personal, and without the query of a
+ * signed request. By its hash an export that was made later is verified.
+ */
+export function narrateAudit(log: Logger, { workspace, seq, hash, action, object, actorType, actorId, ip }: ToldAudit): void {
+  log.info(
+    {
+      action, workspace_id: workspace, seq, hash, object: object?.split('?', 1)[0] ?? null, actor_type: actorType, actor_id: actorId, ip,
+    }, 'audit log entry written'
+  )
 }

@@ -42,7 +42,7 @@ function withoutPlatform(registry: Registry): ChainContext {
   const nobody = () => Promise.reject(new Error('the doctor asks endpoints alone'))
   return {
     registry, environment: systemEnvironment(), keys: { get: nobody }, addresses: { omnibus: nobody, change: nobody },
-    database: { query: nobody, one: nobody, now: () => new Date(), tell: () => undefined },
+    database: { query: nobody, one: nobody, now: () => new Date(), tell: () => undefined, tellAudit: () => undefined },
   }
 }
 

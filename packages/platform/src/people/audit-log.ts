@@ -44,6 +44,7 @@ export async function writeAudit(
       Buffer.from(hash, 'hex'),
     ])
   await tx.query('update audit_heads set seq = $2, hash = $3 where workspace_id = $1', [workspaceId, line.seq, Buffer.from(hash, 'hex')])
+  tx.tellAudit({ workspace: workspaceId, seq: line.seq, hash, action, object, actorType: type, actorId: id, ip })
 }
 
 /** The same in every workspace of a person's: what concerns how he signs in concerns them all. */
