@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document e95d8f220ae5789fc11396443085f55f2c51e698ab1b07dd4f60bc7b9aa9009f
-// types df56bbeb19d99475651cd99ddf3906b1805e45846d5f878ee8d747c858c0e281
+// document 45ff03f626107ac58435c9456d0ee77c07d4082a1e9d3d64937b18f08eadf2ae
+// types 172910ba23306a8c7083b33c7a411a709f9a7c906263efbc4c402d60c4f54557
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -2406,6 +2406,8 @@ export interface operations {
                 dest_type?: "INTERNAL" | "EXTERNAL" | "GAS_TANK" | "OMNIBUS" | "STAKING";
                 /** @description Destination address or label */
                 dest_id?: string;
+                /** @description Source or destination address, in any letter case. Labels are found by source_id and dest_id */
+                address?: string;
                 /** @description Only those with this status */
                 status?: "pending" | "confirmed" | "failed";
                 /** @description Platform id or hash on the chain */

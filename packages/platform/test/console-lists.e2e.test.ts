@@ -1,0 +1,73 @@
+// Lists of the control panel in a real browser: the search of transactions.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import pino from 'pino'
+import { startBrowser } from '../../checkout/test/browser.ts'
+import { consolePages } from '../src/console/pages.ts'
+import { useApi } from './api-support.ts'
+import { look, Visitor } from './console-browser.ts'
+import { join } from './console-stage.ts'
+import { call, transferBody, type Transfer } from './harness.ts'
+
+const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+const SENDER = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
+
+const api = useApi({}, consolePages(pino({ level: 'silent' })))
+let browser: Browser
+let visitor: Visitor
+let page: Page
+let origin = ''
+const ids: string[] = []
+
+before(async () => {
+  await api.started
+  const user = await api.user('acme')
+  await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
+  await api.fund(user, 'BTC', 1_000_000_000n)
+  for (const memo of ['rent of March', 'invoice-17', 'salary']) {
+    const { body, text, status } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { memo }))
+    assert.equal(status, 200, text)
+    ids.push(body.id)
+  }
+  await api.database.query('update transactions set source_id = $2 where id = $1', [ids[2], SENDER])
+  const owner = await join(api, user.workspaceId, 'owner')
+  browser = await startBrowser()
+  origin = owner.browser.origin
+  visitor = new Visitor(browser, origin)
+  const opened = await visitor.open()
+  page = opened.page
+  const [name = '', ...value] = owner.browser.cookie.split('=')
+  await opened.context.addCookies([{ name, value: value.join('='), url: origin }])
+})
+after(async () => { await browser?.close() })
+
+const rows = () => page.locator('tbody tr a.row-link')
+const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or whole memo' })
+
+test('the search of transactions finds senders, destinations, ids and memos, and keeps what it found in the address', async () => {
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  for (const [text, by, found] of [
+    [SENDER, 'address', [ids[2]]], [TO.toUpperCase(), 'address', [...ids].reverse()], ['rent of March', 'memo', [ids[0]]],
+    ['invoice-17', 'memo', [ids[1]]], [ids[1] as string, 'id', [ids[1]]], ['nothing-has-this-memo-1', 'address', []],
+  ] as const) {
+    await box().fill(text)
+    await box().press('Enter')
+    await page.waitForURL((url) => url.searchParams.get(by) === text)
+    assert.deepEqual([...new URL(page.url()).searchParams.keys()], [by], text)
+    if (found.length === 0) await page.getByText('Nothing fits these filters').waitFor()
+    else {
+      await page.getByText(`1–${found.length} of ${found.length}`).waitFor()
+      const shown = await rows().evaluateAll((links: { getAttribute(name: string): string | null }[]) => (
+        links.map((link) => link.getAttribute('href')?.split('/').at(-1))))
+      assert.deepEqual(shown, found, text)
+    }
+    if (text === SENDER) await look(page, 'a search by address', { picture: 'search', isOnPhone: true })
+  }
+  await box().fill('')
+  await box().press('Enter')
+  await rows().nth(2).waitFor()
+  assert.equal(new URL(page.url()).search, '')
+  assert.deepEqual(visitor.problems, [])
+})
