@@ -1,4 +1,4 @@
-// Lists of the control panel in a real browser: the search of transactions.
+// Lists of the control panel in a real browser: the search of transactions, and what is shown without a connection.
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { Browser, Page } from 'playwright-core'
@@ -70,4 +70,73 @@ test('the search of transactions finds senders, destinations, ids and memos, and
   await rows().nth(2).waitFor()
   assert.equal(new URL(page.url()).search, '')
   assert.deepEqual(visitor.problems, [])
+})
+
+const notice = () => page.locator('.network-notice')
+const again = () => notice().getByRole('button', { name: 'Try again', exact: true })
+
+test('offline, the last data stay with a notice, and the page reads again by itself when the device is online', async () => {
+  await page.goto(`${origin}/console/w/acme/main`)
+  await page.getByText('Total balance').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await rows().nth(2).waitFor()
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.getByText('Total balance').waitFor()
+  await page.context().setOffline(true)
+  await notice().getByText('This device is offline').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await notice().getByText(/What you see was read at \d\d:\d\d:\d\d and may have changed/).waitFor()
+  assert.equal(await rows().count(), 3)
+  await look(page, 'offline', { picture: 'offline', isOnPhone: true })
+  await api.database.query(`update transactions set memo = 'changed while offline' where id = $1`, [ids[0]])
+  await again().click()
+  await notice().getByText('What you see was read at').waitFor()
+  assert.equal(await page.getByText('changed while offline').count(), 0)
+  await page.context().setOffline(false)
+  await page.getByText('changed while offline').waitFor()
+  await notice().getByText('offline').waitFor({ state: 'detached' })
+  assert.deepEqual(visitor.problems, [])
+})
+
+test('a platform that fails for a while: the notice names the reason, and the button reads again', async () => {
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  const path = '**/api/dac/v1/transactions?*'
+  let failed = 0
+  await page.route(path, (route) => {
+    failed++
+    return route.fulfill({
+      status: 503, contentType: 'application/problem+json', body: JSON.stringify({ code: 'UNAVAILABLE', message: 'the database does not answer' }),
+    })
+  })
+  // Away and back: what was read before is shown immediately, and read again.
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.getByText('Total balance').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await notice().getByText('the database does not answer').waitFor()
+  assert.equal(await rows().count(), 3)
+  // Repeated in the background too, and the notice stays meanwhile.
+  const before = failed
+  while (failed === before) await new Promise((resolve) => setTimeout(resolve, 100))
+  await notice().getByText('the database does not answer').waitFor()
+  await page.unroute(path)
+  await again().click()
+  await notice().getByText('the database does not answer').waitFor({ state: 'detached' })
+  assert.equal(await notice().innerText(), '')
+})
+
+test('an answer that takes long is announced until it is there', async () => {
+  const path = '**/api/dac/v1/transactions?*'
+  let open = (): void => undefined
+  const held = new Promise<void>((resolve) => { open = resolve })
+  await page.route(path, async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await notice().getByText('The platform answers slowly').waitFor()
+  open()
+  await rows().nth(2).waitFor()
+  await notice().getByText('The platform answers slowly').waitFor({ state: 'detached' })
+  await page.unroute(path)
 })

@@ -18,6 +18,7 @@ const ROWS_EXPECTED = 5
 
 /**
  * Rows of one kind; loading, refused and empty states are its own. With `hrefOf` a row is opened by a click, Enter, and `j` `k`.
+ * The notice of the page, and not the table, tells that rows could not be read again.
  * @param rows undefined: not read yet
  */
 export function Table<Row>({
@@ -54,7 +55,6 @@ export function Table<Row>({
   const classOf = ({ isNumber, isMinor }: Column<Row>) => [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : ''].join(' ').trim()
   return (
     <>
-      {reading.problem === null ? null : <ProblemNote problem={reading.problem} retry={reading.reload} />}
       <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
         <table class={hrefOf === undefined ? 'table' : 'table is-linked'} aria-busy={rows === undefined ? 'true' : undefined}>
           <caption class="sr-only">{label}</caption>
