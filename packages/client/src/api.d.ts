@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document fe8694e06d839d8a8fdeacf9c6f249859530b49fc2c2fb94e2b43f183ba4f26f
-// types f70e18281c2c2f06733ec22b9ec7bc8b4d4450eb70137d0fcc44436bb3ae5fa2
+// document 33595e46f6d5e3952f00f44a90a1198d531e9c1dac4486b59ecc5e084096e8a3
+// types e22574f6ec52af8e268f6c6ff96f88938f32aec0baa3d32f91192f0bd44cb150
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -2406,6 +2406,8 @@ export interface operations {
                 dest_type?: "INTERNAL" | "EXTERNAL" | "GAS_TANK" | "OMNIBUS" | "STAKING";
                 /** @description Destination address or label */
                 dest_id?: string;
+                /** @description Source or destination address, in any letter case. Labels are found by source_id and dest_id */
+                address?: string;
                 /** @description Only those with this status */
                 status?: "pending" | "confirmed" | "failed";
                 /** @description Platform id or hash on the chain */

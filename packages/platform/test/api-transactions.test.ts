@@ -257,3 +257,24 @@ test('presenting needs no clock of the database', () => {
   } as unknown as TransactionRow
   assert.equal(presentTransaction(row, api.services.registry).updated_at, at.toISOString())
 })
+
+test('`address` finds transactions by sender or destination in any letter case, and none of another workspace or sub-account', async () => {
+  const [mine, other] = [await create(), await create()]
+  const sender = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
+  await api.database.query('update transactions set source_id = $2 where id = $1', [other.id, sender])
+  const idsOf = async (query: string) => (await list(query)).data.map(({ id }) => id)
+  const all = await idsOf('limit=200')
+  const toIt = await idsOf(`dest_id=${TO}&limit=200`)
+  assert.ok(toIt.includes(mine.id) && toIt.length < all.length)
+  assert.deepEqual(await idsOf(`address=${TO}&limit=200`), toIt)
+  assert.deepEqual(await idsOf(`address=${TO.toUpperCase()}&limit=200`), toIt)
+  assert.deepEqual(await idsOf(`address=${sender}`), [other.id])
+  assert.equal(String((await list(`address=${sender}`)).total), '1', 'a count that is kept is not used')
+  assert.deepEqual(await idsOf(`address=${sender}&status=failed`), [])
+  assert.deepEqual(await idsOf(`address=${TO.slice(0, -1)}`), [])
+  const stranger = await api.user('a stranger to addresses')
+  const theirs = await call<{ data: Shown[]; total: number }>(stranger, 'GET', `/dac/v1/transactions?address=${sender}`)
+  assert.deepEqual([theirs.status, theirs.body.data], [200, []])
+  const empty = await call<{ field: string }>(user, 'GET', '/dac/v1/transactions?address=')
+  assert.deepEqual([empty.status, empty.body.field], [400, 'address'])
+})

@@ -56,17 +56,45 @@ export async function accessible(page: Page, what: string): Promise<void> {
   assert.deepEqual(violations.map(({ id, nodes }) => `${what}: ${id} ${nodes.map(({ html }) => html.slice(0, 160)).join(' ')}`), [])
 }
 
-/** Axe on a desk and on a phone; a picture of each where they are wanted; nothing is wider than a phone. */
+/** Axe on a desk and on a phone; a picture of each where they are wanted; on a phone nothing is too wide, and no cell of a table is cut. */
 export async function look(page: Page, what: string, o: { picture?: string | undefined; isWhole?: boolean; isOnPhone?: boolean } = {}): Promise<void> {
   await accessible(page, `${what} at ${DESK.width}`)
   if (o.picture !== undefined) await picture(page, o.picture, o.isWhole)
   await page.setViewportSize(PHONE)
   const wide = await page.evaluate<number>('document.documentElement.scrollWidth')
   assert.ok(wide <= PHONE.width, `${what}: ${wide} pixels wide on a phone`)
+  assert.deepEqual(await cutCells(page), [], `${what}: cells of tables at ${PHONE.width} pixels`)
   await accessible(page, `${what} at ${PHONE.width}`)
   if (o.picture !== undefined && o.isOnPhone === true) await picture(page, `${o.picture}-phone`)
   await page.setViewportSize(DESK)
 }
+
+interface Shown {
+  className: string
+  scrollWidth: number
+  clientWidth: number
+  textContent: string | null
+  closest(selector: string): Shown | null
+  getBoundingClientRect(): { right: number; width: number }
+}
+
+/**
+ * Cells of tables that a phone does not show whole, and that no other way shows: beyond the edge of the table, over the next cell, cut by an
+ * ellipsis, or left out although the row opens no page.
+ */
+const cutCells = (page: Page): Promise<string[]> => page.locator('.table th, .table td, .table td *').evaluateAll((elements: Shown[]) => (
+  elements.flatMap((each) => {
+    const table = each.closest('table')
+    const { width, right } = each.getBoundingClientRect()
+    const edge = table?.closest('.table-wrap')?.getBoundingClientRect().right ?? Infinity
+    const isCell = each === each.closest('th, td')
+    const isOpened = table?.className.includes('is-linked') === true || each.closest('th') !== null
+    const why = isCell && width === 0 && !isOpened ? 'is left out'
+      : width > 1 && right > edge + 1 ? `ends ${Math.round(right - edge)} pixels beyond the edge`
+        : isCell && each.scrollWidth > each.clientWidth + 1 ? 'is wider than its cell'
+          : width > 0 && /\bcut\b/.test(each.className) && each.scrollWidth > each.clientWidth + 1 ? 'is cut' : null
+    return why === null ? [] : [`${each.textContent?.slice(0, 60) ?? ''}: ${why}`]
+  })))
 
 /** A picture, where they are wanted. */
 export async function picture(page: Page, name: string, isWhole = false): Promise<void> {

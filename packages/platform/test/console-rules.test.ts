@@ -58,6 +58,7 @@ before(async () => {
 const NEEDS: Record<string, PanelEndpoint['needs']> = {
   'GET /session': 'nobody', 'GET /openapi.json': 'nobody',
   'POST /sign-in/password': 'nobody', 'POST /sign-in/totp': 'nobody', 'POST /sign-in/recovery': 'nobody',
+  'POST /sign-in/recovery-code': 'nobody',
   'POST /sign-in/passkey/options': 'nobody', 'POST /sign-in/passkey': 'nobody', 'GET /invitations/{token}': 'nobody',
   'POST /join/{token}/passkey/options': 'nobody', 'POST /join/{token}/passkey': 'nobody', 'POST /join/{token}/password': 'nobody',
   'POST /join/{token}/totp': 'nobody',

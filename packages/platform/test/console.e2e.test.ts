@@ -386,6 +386,7 @@ step('the products: an invoice, a webhook that is tested and sent again, a rule,
 
   for (const [path, name] of [
     ['/tanks', undefined], ['/tanks/ETH', 'tank'], ['/prepaid', undefined], ['/prices', undefined], ['/staking', undefined], ['/orders', undefined],
+    ['/wallets', undefined], ['/invoices', undefined], ['/webhooks', undefined], ['/forwarding', undefined], ['/exchanges', undefined],
   ] as const) {
     await page.goto(at(path))
     await page.locator('tbody tr, .empty').first().waitFor()

@@ -5,7 +5,7 @@ import { openSession, sessionProblem } from './api/session.ts'
 import { Announcer } from './parts/announce.tsx'
 import { ConfirmPerson } from './parts/confirm-person.tsx'
 import { Elsewhere } from './parts/elsewhere.tsx'
-import { LinkButton } from './parts/form.tsx'
+import { Button, LinkButton } from './parts/form.tsx'
 import { Guard } from './parts/guard.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from './parts/page.tsx'
 import { go, match, place } from './router.ts'
@@ -43,7 +43,7 @@ function useShown(): Shown | 'missing' | 'loading' | Error {
           (View) => !isGone && setShown({ View: View as View, params, isOpen }),
           () =>
             !isGone &&
-            setShown(new Error('A part of the panel could not be loaded: reload the page. A new version may have been installed.')),
+            setShown(new Error('A part of the panel could not be loaded. Check the connection; a new version may have been installed.')),
         )
         return () => void (isGone = true)
       }
@@ -131,6 +131,7 @@ function content(shown: ReturnType<typeof useShown>) {
       <Shell>
         <Page title="Not loaded">
           <p>{shown.message}</p>
+          <Button onClick={() => location.reload()}>Reload the page</Button>
         </Page>
       </Shell>
     )

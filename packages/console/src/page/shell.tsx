@@ -8,6 +8,7 @@ import { Dialog } from './parts/form.tsx'
 import { Icon, type IconName } from './parts/icons.tsx'
 import { isTyping } from './parts/table.tsx'
 import { Menu } from './parts/menu.tsx'
+import { NetworkNotice } from './parts/network-notice.tsx'
 import { go, place } from './router.ts'
 import { nextTheme, theme } from './theme.ts'
 
@@ -262,6 +263,7 @@ export function Shell({ children }: { children: ComponentChildren }) {
       </aside>
       <button type="button" class="scrim" aria-label="Close the navigation" tabIndex={-1} onClick={() => setOpen(false)} />
       <main id="main" class="main" tabIndex={-1}>
+        <NetworkNotice />
         {children}
       </main>
       {isHelp ? (

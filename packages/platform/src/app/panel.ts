@@ -24,6 +24,7 @@ import { readInvitation } from '../console/read-invitation.ts'
 import { readSession } from '../console/read-session.ts'
 import { signInPasskey, signInPasskeyOptions } from '../console/sign-in-passkey.ts'
 import { signInPassword, signInRecovery, signInTotp } from '../console/sign-in-password.ts'
+import { signInRecoveryCode } from '../console/sign-in-recovery-code.ts'
 import { signOut } from '../console/sign-out.ts'
 import type { OtherEndpoints } from '../http/server.ts'
 import { panelDoor } from '../people/door.ts'
@@ -32,7 +33,7 @@ import { endpoints } from './endpoints.ts'
 
 /** Every endpoint of the control panel. A new one is a file in `console` and a line here. */
 export const panelEndpoints: readonly PanelEndpoint[] = [
-  readSession, signInPassword, signInTotp, signInRecovery, signInPasskeyOptions, signInPasskey, signOut,
+  readSession, signInPassword, signInTotp, signInRecovery, signInRecoveryCode, signInPasskeyOptions, signInPasskey, signOut,
   readInvitation, join, joinPasskeyOptions, joinPasskey, joinPassword, joinTotp,
   listMySessions, endMySession, endOtherSessions, listMyPasskeys, addMyPasskeyOptions, addMyPasskey, removeMyPasskey,
   setMyPassword, removeMyPassword, setMyTotp, confirmMyTotp, renewMyRecoveryCodes,

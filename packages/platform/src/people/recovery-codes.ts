@@ -35,3 +35,11 @@ export async function takeRecoveryCode(tx: Queryable, personId: string, code: st
     [personId, hashOf(code), tx.now()])
   return taken !== undefined
 }
+
+/** Finds the person without a password whose unused code it is. One with a password shows that first. */
+export async function ownerOfRecoveryCode(tx: Queryable, email: string, code: string): Promise<string | null> {
+  const found = await tx.one<{ id: string }>(
+    `select p.id from people p join recovery_codes r on r.person_id = p.id
+     where p.email = $1 and p.password_hash is null and r.code_hash = $2 and r.used_at is null`, [email, hashOf(code)])
+  return found?.id ?? null
+}

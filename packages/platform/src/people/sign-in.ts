@@ -41,10 +41,12 @@ export async function checkPassword(services: Services, email: string, password:
 async function tryPassword(services: Services, trier: Trier, password: string): Promise<string> {
   const { database, environment, people } = services
   await database.transaction((tx) => countTry(tx, trier))
-  const person = await database.one<{ id: string; password_hash: string | null; has_totp: boolean }>(
-    'select id, password_hash, totp_secret is not null has_totp from people where email = $1', [trier.email])
+  const person = await database.one<{ id: string; password_hash: string | null; has_second: boolean }>(
+    `select id, password_hash, totp_secret is not null
+       or exists (select 1 from recovery_codes where person_id = people.id and used_at is null) has_second
+     from people where email = $1`, [trier.email])
   const isRight = await isPassword(password, person?.password_hash ?? null, people.passwordCost)
-  if (!person || !isRight || !person.has_totp) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
+  if (!person || !isRight || !person.has_second) throw new ApiError('SIGN_IN_FAILED', 'the e-mail address or the password is wrong')
   return database.transaction(async (tx) => {
     await forgive(tx, trier)
     return beginStep(tx, environment, 'sign-in', person.id, {})

@@ -36,6 +36,7 @@ export const transactionFilter = {
   source_id: word('Source address or label').optional(),
   dest_type: oneOf(PLACES).optional(),
   dest_id: word('Destination address or label').optional(),
+  address: word('Source or destination address, in any letter case. Labels are found by source_id and dest_id').optional(),
   status: oneOf(STATUSES).optional(),
   id: word('Platform id or hash on the chain').optional(),
   sequence_id: word('The idempotency key given at creation, exactly').optional(),
@@ -113,6 +114,8 @@ export async function matching(
   where(query.dest_id, (at) => (isDestinationLabel
     ? `(lower(destination_id) = lower(${at}) or exists (${LABELLED} and a.label = ${at} and a.address = destination_id
       and a.address_tag is not distinct from transactions.address_tag))` : `lower(destination_id) = lower(${at})`))
+  // Each side has its index, which begins with the workspace and the sub-account; PostgreSQL combines the two.
+  where(query.address, (at) => `(lower(source_id) = lower(${at}) or lower(destination_id) = lower(${at}))`)
   keepWord('status', query.status)
   if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
   else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
@@ -125,7 +128,8 @@ export async function matching(
     kept['kind'] = ASKED_FOR
   }
   const indexed = query.status === 'failed' || query.status === 'pending' ? 'status' : SELDOM.has(String(kept['kind'])) ? 'kind' : 'asset'
-  const isKept = [query.source_id, query.dest_id, query.id, query.sequence_id, query.memo].every((value) => value === undefined)
+  const isKept = [query.source_id, query.dest_id, query.address, query.id, query.sequence_id, query.memo]
+    .every((value) => value === undefined)
   return {
     found: conditions.join(' and '), values, kept: isKept ? kept : null, from: dateOf(query.after), before: dateOf(query.before),
     indexed,

@@ -17,9 +17,17 @@ export const assetNames = signal<
   >
 >(new Map())
 
-/** Read once: it changes with a new version only. */
+const RETRY_MS = 5000
+
+/** Reads the assets once, since they change with a new version only; a failed read is repeated. */
 export async function loadAssets(): Promise<void> {
   type Row = typeof assetNames.value extends ReadonlyMap<string, infer Inner> ? Inner : never
-  const rows = await read<Row[]>('/assets').catch(() => [])
-  assetNames.value = new Map(rows.map((row) => [row.asset_name, row]))
+  for (;;) {
+    const rows = await read<Row[]>('/assets').catch(() => null)
+    if (rows !== null) {
+      assetNames.value = new Map(rows.map((row) => [row.asset_name, row]))
+      return
+    }
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS))
+  }
 }

@@ -62,6 +62,9 @@ export function onSignedOut(tell: () => void): void {
   whenSignedOut = tell
 }
 
+const unreachable = () =>
+  new Problem(0, 'UNREACHABLE', 'The platform does not answer. Check the connection; nothing was changed that you do not see here.')
+
 /** One request to this origin. @throws Problem */
 export async function send(url: string, init: RequestInit = {}): Promise<Response> {
   let response: Response
@@ -69,11 +72,7 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
     response = await fetch(url, { redirect: 'error', cache: 'no-store', credentials: 'same-origin', ...init })
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error
-    throw new Problem(
-      0,
-      'UNREACHABLE',
-      'The platform does not answer. Check the connection; nothing was changed that you do not see here.',
-    )
+    throw unreachable()
   }
   learnClock(response)
   if (response.ok) return response
@@ -84,7 +83,8 @@ export async function send(url: string, init: RequestInit = {}): Promise<Respons
 
 /** Body of an answer, amounts as text. @throws Problem */
 export async function bodyOf<T>(response: Response): Promise<T> {
-  const body = await response.text()
+  // The connection can end within the body.
+  const body = await response.text().catch(() => Promise.reject(unreachable()))
   if (body === '') return undefined as T
   try {
     return decode(body) as T
@@ -93,9 +93,12 @@ export async function bodyOf<T>(response: Response): Promise<T> {
   }
 }
 
+/** A read without an answer after this time has failed: some networks lose connections without an end. */
+const READ_MAX_MS = 60_000
+
 /** Reads by the session: a path below /console/api, or one of the public API that anybody may read. @throws Problem */
 export const read = async <T>(url: string, signal?: AbortSignal): Promise<T> =>
-  bodyOf<T>(await send(url, { signal: signal ?? null, headers: { accept: 'application/json' } }))
+  bodyOf<T>(await send(url, { signal: signal ?? AbortSignal.timeout(READ_MAX_MS), headers: { accept: 'application/json' } }))
 
 /** Asks for a factor once more; false: whoever was asked does not want to. */
 let confirmPerson: () => Promise<boolean> = async () => false

@@ -78,10 +78,15 @@ export function startLive(): void {
     void [session.value?.person?.id, scope.value.subPath, scope.value.hasSubAccount]
     void start()
   })
-  document.addEventListener('visibilitychange', () => {
-    if (document.hidden) return stop()
+  const resume = () => {
     void start()
-    // What happened meanwhile is not told again: whatever is shown is read again.
+    // Events of the pause are not sent again, so every page that follows events reads again.
     news.value = { type: 'missed', object: '', data: null, at: Date.now() }
+  }
+  document.addEventListener('visibilitychange', () => {
+    if (document.hidden) stop()
+    else resume()
   })
+  // Without waiting for the next attempt to connect.
+  addEventListener('online', resume)
 }

@@ -39,6 +39,9 @@ export async function signOut(): Promise<void> {
 
 /** A session that has ended brings back to the sign-in, and afterwards to where one was. */
 export function startSession(): void {
+  addEventListener('online', () => {
+    if (sessionProblem.peek() !== null) void openSession()
+  })
   onSignedOut(() => {
     const was = session.value
     if (was === undefined || was.person === null) return

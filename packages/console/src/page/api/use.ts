@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals'
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { Problem, read, SignedElsewhere } from './http.ts'
+import { setFailed, setSlow, SLOW_MS } from './network.ts'
 
 /** What a page has of one address. `data` stays while it is read again. */
 export interface Reading<T> {
@@ -11,7 +12,7 @@ export interface Reading<T> {
 }
 
 /** Shown at once when one comes back to a page, and then read again. */
-const kept = new Map<string, unknown>()
+const kept = new Map<string, { data: unknown; at: number }>()
 const KEPT_MAX = 60
 
 /** Events of the open sub-account, by their type; whoever reads `live` addresses reads again. See live.ts. */
@@ -31,36 +32,60 @@ const asProblem = (error: unknown) =>
 export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string) => Promise<T> = read): Reading<T> {
   const [state, setState] = useState<{ url: string | null; data?: T; problem: Problem | null; isLoading: boolean }>({
     url,
-    data: url === null ? undefined : (kept.get(url) as T | undefined),
+    data: url === null ? undefined : (kept.get(url)?.data as T | undefined),
     problem: null,
     isLoading: url !== null,
   })
   const turn = useRef(0)
-  const reload = useCallback(() => {
-    if (url === null) return
-    const mine = ++turn.current
-    setState((before) => ({
-      url,
-      data: before.url === url ? before.data : (kept.get(url) as T | undefined),
-      problem: null,
-      isLoading: true,
-    }))
-    ask(url).then(
-      (data) => {
-        if (mine !== turn.current) return
-        kept.delete(url)
-        kept.set(url, data)
-        if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
-        setState({ url, data, problem: null, isLoading: false })
-      },
-      (error: unknown) => {
-        if (mine === turn.current) setState((before) => ({ ...before, url, problem: asProblem(error), isLoading: false }))
-      },
-    )
-  }, [url])
+  const slow = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  // `turn` is also the key of this read among those that failed or are slow.
+  const start = useCallback(
+    (isRepeat: boolean) => {
+      if (url === null) return
+      const mine = ++turn.current
+      clearTimeout(slow.current)
+      slow.current = setTimeout(() => setSlow(turn, true), SLOW_MS)
+      setState((before) => ({
+        url,
+        data: before.url === url ? before.data : (kept.get(url)?.data as T | undefined),
+        // A repeat in the background leaves the notice until its answer.
+        problem: isRepeat && before.url === url ? before.problem : null,
+        isLoading: true,
+      }))
+      const end = (): boolean => {
+        if (mine !== turn.current) return false
+        clearTimeout(slow.current)
+        setSlow(turn, false)
+        return true
+      }
+      ask(url).then(
+        (data) => {
+          if (!end()) return
+          kept.delete(url)
+          kept.set(url, { data, at: Date.now() })
+          if (kept.size > KEPT_MAX) kept.delete(kept.keys().next().value as string)
+          setFailed(turn, null)
+          setState({ url, data, problem: null, isLoading: false })
+        },
+        (error: unknown) => {
+          if (!end()) return
+          const problem = asProblem(error)
+          setFailed(turn, { problem, readAt: kept.get(url)?.at ?? null, repeat: () => start(true) })
+          setState((before) => ({ ...before, url, problem, isLoading: false }))
+        },
+      )
+    },
+    [url],
+  )
+  const reload = useCallback(() => start(false), [start])
   useEffect(() => {
     reload()
-    return () => void turn.current++
+    return () => {
+      turn.current++
+      clearTimeout(slow.current)
+      setSlow(turn, false)
+      setFailed(turn, null)
+    }
   }, [reload])
   const pattern = live?.source
   useEffect(() => {
@@ -82,7 +107,7 @@ export function useRead<T>(url: string | null, live?: RegExp, ask: (url: string)
   }, [pattern, reload])
   const isCurrent = state.url === url
   return {
-    data: isCurrent ? state.data : url === null ? undefined : (kept.get(url) as T | undefined),
+    data: isCurrent ? state.data : url === null ? undefined : (kept.get(url)?.data as T | undefined),
     problem: isCurrent ? state.problem : null,
     isLoading: isCurrent ? state.isLoading : url !== null,
     reload,

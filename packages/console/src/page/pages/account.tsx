@@ -199,9 +199,12 @@ function SecondFactor() {
           ['Recovery codes', `${person?.recovery_codes_left ?? 0} of 10 left`],
         ]}
       />
-      {person?.has_totp && person.recovery_codes_left < 3 ? (
+      {person && person.recovery_codes_left < 3 ? (
         <Note tone="warn">
-          <p>Few recovery codes are left: make ten new ones.</p>
+          <p>
+            {person.recovery_codes_left === 0 ? 'You have no recovery codes' : 'Few recovery codes are left'}: make ten new ones. Each signs
+            you in once, {person.has_password ? 'after your password' : 'with your e-mail address'}.
+          </p>
         </Note>
       ) : null}
       <ProblemNote problem={problem} />

@@ -151,12 +151,12 @@ export function Forwarding() {
               head: 'To',
               cell: ({ destination_address: to, address_tag: of }) => (
                 <>
-                  <Id value={to} label="destination" keep={8} />
+                  <Id value={to} label="destination" keep={6} />
                   {of === null ? null : <span class="muted"> tag {of}</span>}
                 </>
               ),
             },
-            { head: 'Waiting', isNumber: true, cell: ({ waiting, asset }) => <Amount value={waiting} of={asset} /> },
+            { head: 'Waiting', isNumber: true, isMinor: true, cell: ({ waiting, asset }) => <Amount value={waiting} of={asset} /> },
             { head: 'From', isNumber: true, isMinor: true, cell: ({ min_amount: least, asset }) => <Amount value={least} of={asset} /> },
             { head: 'A day', isNumber: true, isMinor: true, cell: ({ daily_cap: cap, asset }) => <Amount value={cap} of={asset} /> },
             { head: 'Until', isMinor: true, cell: ({ expires_at: at }) => <Time at={at} /> },

@@ -23,7 +23,7 @@ const PASSWORD_MIN = 12
 export function Join({ token = '' }: { token?: string }) {
   const path = `/join/${encodeURIComponent(token)}`
   const invitation = useRead<Invitation>(`/console/api/invitations/${encodeURIComponent(token)}`)
-  const [step, setStep] = useState<'who' | Totp | { codes: string[]; session: Session }>('who')
+  const [step, setStep] = useState<'who' | Totp | { codes: string[] | null; session: Session }>('who')
   if (invitation.data === undefined) {
     return (
       <Door title="Invitation">
@@ -32,22 +32,72 @@ export function Join({ token = '' }: { token?: string }) {
     )
   }
   const { data } = invitation
-  if (step === 'who') return <Who path={path} invitation={data} onTotp={setStep} />
+  const offerCodes = (entered: Session) => setStep({ codes: null, session: entered })
+  if (step === 'who') return <Who path={path} invitation={data} onTotp={setStep} onPasskey={offerCodes} />
+  if ('codes' in step && step.codes === null) {
+    const entered = step.session
+    return <WayBack onCodes={(codes) => setStep({ codes, session: withCodes(entered, codes.length) })} onLater={() => enter(entered)} />
+  }
   if ('codes' in step) {
     return (
       <Door
         key="codes"
         title="Keep your recovery codes"
-        lead="Each signs you in once where your authenticator is lost. They are shown now, and never again."
+        lead="Each signs you in once where your authenticator or passkey is lost. They are shown now, and never again."
       >
-        <RecoveryCodes codes={step.codes} onKept={() => enter(step.session)} />
+        <RecoveryCodes codes={step.codes ?? []} onKept={() => enter(step.session)} />
       </Door>
     )
   }
   return <Confirm path={path} totp={step} onCodes={(codes, entered) => setStep({ codes, session: entered })} />
 }
 
-function Who({ path, invitation, onTotp }: { path: string; invitation: Invitation; onTotp(totp: Totp): void }) {
+/** The session with the number of codes that were just made. */
+const withCodes = (entered: Session, count: number): Session => ({
+  ...entered,
+  person: entered.person && { ...entered.person, recovery_codes_left: count },
+})
+
+/** Offers recovery codes to a person who joined by passkey: without them the account is lost with the device. */
+function WayBack({ onCodes, onLater }: { onCodes(codes: string[]): void; onLater(): void }) {
+  const { isBusy, problem, run } = useAction()
+  return (
+    <Door
+      key="way-back"
+      title="Keep a way back in"
+      lead={
+        'Your passkey is the only way to sign in. If you lose the device that holds it, ' +
+        'a recovery code signs you in with your e-mail address.'
+      }
+    >
+      <ProblemNote problem={problem} />
+      <Button
+        kind="primary"
+        isBusy={isBusy}
+        onClick={() => run(async () => onCodes((await panel<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')).recovery_codes))}
+      >
+        Make ten recovery codes
+      </Button>
+      <div class="door-more">
+        <Button kind="quiet" onClick={onLater}>
+          Later
+        </Button>
+      </div>
+    </Door>
+  )
+}
+
+function Who({
+  path,
+  invitation,
+  onTotp,
+  onPasskey,
+}: {
+  path: string
+  invitation: Invitation
+  onTotp(totp: Totp): void
+  onPasskey(entered: Session): void
+}) {
   const [email, setEmail] = useState(invitation.email ?? '')
   const [name, setName] = useState('')
   const [workspace, setWorkspace] = useState('')
@@ -90,7 +140,7 @@ function Who({ path, invitation, onTotp }: { path: string; invitation: Invitatio
   const submit = () =>
     run(async () => {
       if (isByPassword || !isPasskeyHere) onTotp(await panel<Totp>('POST', `${path}/password`, { ...who(), password }))
-      else enter(await register<Session>(`${path}/passkey`, who()))
+      else onPasskey(await register<Session>(`${path}/passkey`, who()))
     })
   const of = (field: string) => (problem?.field === field ? problem.message : null)
   return (

@@ -26,11 +26,17 @@ const healthNeeds = (health: Health | undefined): Need[] =>
       href: pageAt('/health'),
     }))
 
-/** Whoever has one passkey and nothing else is locked out with the device that holds it. */
+/** A person with one passkey and nothing else is locked out when the device that holds it is lost. */
 function ownNeeds(): Need[] {
   const person = session.value?.person
-  if (!person || person.passkeys !== 1 || person.has_password) return []
-  return [{ tone: 'warn', text: 'Your only way to sign in is one passkey: add another', href: '/console/account' }]
+  if (!person || person.passkeys !== 1 || person.recovery_codes_left > 0 || (person.has_password && person.has_totp)) return []
+  return [
+    {
+      tone: 'warn',
+      text: 'Your only way to sign in is one passkey: make recovery codes, or add another passkey',
+      href: '/console/account',
+    },
+  ]
 }
 
 /** What somebody has to look at, the most urgent first. */

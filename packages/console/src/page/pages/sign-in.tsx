@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks'
-import { panel } from '../api/http.ts'
-import { authenticate } from '../api/passkeys.ts'
+import { panel, read } from '../api/http.ts'
+import { authenticate, register } from '../api/passkeys.ts'
 import { session } from '../api/scope.ts'
 import { enter } from '../api/session.ts'
 import type { Session } from '../api/types.ts'
@@ -8,10 +8,11 @@ import { useAction } from '../api/use.ts'
 import { Door } from '../parts/door.tsx'
 import { Button, onSubmit, Text } from '../parts/form.tsx'
 import { Note, ProblemNote } from '../parts/page.tsx'
+import { go } from '../router.ts'
 
-type Step = { is: 'first' } | { is: 'totp' | 'recovery'; mfa_token: string }
+type Step = { is: 'first' } | { is: 'totp' | 'recovery'; mfa_token: string } | { is: 'recover' } | { is: 'recovered'; session: Session }
 
-/** Passkey, or password and a second factor. */
+/** Sign-in by passkey, by password and a second factor, or without a password by a recovery code. */
 export function SignIn() {
   const [step, setStep] = useState<Step>({ is: 'first' })
   const [email, setEmail] = useState('')
@@ -27,14 +28,24 @@ export function SignIn() {
     })
   const withCode = () =>
     run(async () => {
-      if (step.is === 'first') return
+      if (step.is !== 'totp' && step.is !== 'recovery') return
       enter(await panel<Session>('POST', `/sign-in/${step.is}`, { mfa_token: step.mfa_token, code: code.replaceAll(/\s/g, '') }))
     })
   const change = (is: 'totp' | 'recovery' | 'first') => {
     clear()
     setCode('')
-    setStep(is === 'first' || step.is === 'first' ? { is: 'first' } : { is, mfa_token: step.mfa_token })
+    setStep(is === 'first' || !('mfa_token' in step) ? { is: 'first' } : { is, mfa_token: step.mfa_token })
   }
+  if (step.is === 'recovered') return <Recovered session={step.session} />
+  if (step.is === 'recover')
+    return (
+      <Recover
+        email={email}
+        onEmail={setEmail}
+        onBack={() => change('first')}
+        onSession={(entered) => setStep({ is: 'recovered', session: entered })}
+      />
+    )
   if (step.is !== 'first') {
     const isRecovery = step.is === 'recovery'
     return (
@@ -105,6 +116,98 @@ export function SignIn() {
           Continue
         </Button>
       </form>
+      <div class="door-more">
+        <Button
+          kind="quiet"
+          onClick={() => {
+            clear()
+            setStep({ is: 'recover' })
+          }}
+        >
+          I have lost my passkey
+        </Button>
+      </div>
+    </Door>
+  )
+}
+
+/** Sign-in by e-mail address and recovery code, for people without a password. */
+function Recover({
+  email,
+  onEmail,
+  onBack,
+  onSession,
+}: {
+  email: string
+  onEmail(email: string): void
+  onBack(): void
+  onSession(session: Session): void
+}) {
+  const [code, setCode] = useState('')
+  const { isBusy, problem, run } = useAction()
+  const submit = () => run(async () => onSession(await panel<Session>('POST', '/sign-in/recovery-code', { email: email.trim(), code })))
+  return (
+    <Door
+      key="recover"
+      title="Sign in with a recovery code"
+      lead="Each code works once, and signs you out everywhere else. If you have a password, sign in with it first."
+    >
+      <form class="stack" onSubmit={onSubmit(submit)}>
+        <Text label="Email" type="email" value={email} onValue={onEmail} required autoComplete="username" maxLength={254} />
+        <Text label="Recovery code" value={code} onValue={setCode} required class="input input-code" autoComplete="off" maxLength={40} />
+        <ProblemNote problem={problem} />
+        <Button kind="primary" type="submit" isBusy={isBusy}>
+          Sign in
+        </Button>
+      </form>
+      <div class="door-more">
+        <Button kind="quiet" onClick={onBack}>
+          Start again
+        </Button>
+      </div>
+      <p class="muted door-lead">Without codes, ask the operator of the platform for a link that sets new factors.</p>
+    </Door>
+  )
+}
+
+/** Shown after a sign-in by recovery code: the person needs a new passkey. */
+function Recovered({ session: entered }: { session: Session }) {
+  const { isBusy, problem, run } = useAction()
+  const count = entered.person?.recovery_codes_left ?? 0
+  const left = `${count} recovery ${count === 1 ? 'code is' : 'codes are'} left`
+  const make = () =>
+    run(async () => {
+      await register('/me/passkeys', {}, { name: 'Passkey after recovery' })
+      enter(await read<Session>('/console/api/session'))
+      go('/console/account', 'replace')
+    })
+  return (
+    <Door
+      key="recovered"
+      title="Make a new passkey"
+      lead={`You are signed in here only, and ${left}. Make a passkey on this device, then remove the lost one in your account.`}
+    >
+      <ProblemNote problem={problem} />
+      {entered.passkeys_available && 'PublicKeyCredential' in window ? (
+        <Button kind="primary" icon="key" isBusy={isBusy} onClick={make}>
+          Make a passkey
+        </Button>
+      ) : (
+        <Note tone="warn">
+          <p>Passkeys are not available at this address. Set a password and an authenticator app in your account.</p>
+        </Note>
+      )}
+      <div class="door-more">
+        <Button
+          kind="quiet"
+          onClick={() => {
+            enter(entered)
+            go('/console/account', 'replace')
+          }}
+        >
+          Later, in my account
+        </Button>
+      </div>
     </Door>
   )
 }

@@ -5,6 +5,7 @@ import { mirror, ofSub, pageAt } from '../api/scope.ts'
 import type { TransactionPage } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Button, LinkButton } from '../parts/form.tsx'
+import { FindBox } from '../parts/find-box.tsx'
 import { Icon } from '../parts/icons.tsx'
 import { Menu } from '../parts/menu.tsx'
 import { Card, Empty, Page } from '../parts/page.tsx'
@@ -33,7 +34,19 @@ const STATUSES = [
   ['failed', 'Failed'],
 ] as const
 /** The API's filters, and the dates, which it wants in seconds. */
-const FILTERS = ['asset', 'status', 'type', 'memo', 'id', 'sequence_id', 'source_type', 'source_id', 'dest_type', 'dest_id'] as const
+const FILTERS = [
+  'asset',
+  'status',
+  'type',
+  'memo',
+  'id',
+  'address',
+  'sequence_id',
+  'source_type',
+  'source_id',
+  'dest_type',
+  'dest_id',
+] as const
 const DAY_S = 86_400
 
 /** The API's query of what the address says. Days are UTC; `to` is a day that is in. */
@@ -51,13 +64,6 @@ function filters(): Record<string, string | number | null> {
     after: from === null ? null : from - 1,
     before: to === null ? null : to + DAY_S,
   }
-}
-
-/** What somebody types: an id, a hash, or else a memo. */
-const search = (text: string): Record<string, string | null> => {
-  const wanted = text.trim()
-  const isId = /^[0-9a-f]{8}-[0-9a-f-]{27}$|^(?:0x)?[0-9a-fA-F]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$/.test(wanted)
-  return { id: isId ? wanted : null, memo: isId ? null : wanted, page: null }
 }
 
 function Filters() {
@@ -100,16 +106,7 @@ function Filters() {
   return (
     <form class="filters" role="search" aria-label="Filter transactions" onSubmit={(event) => event.preventDefault()}>
       <div class="filters-row">
-        <input
-          key={now.get('id') ?? now.get('memo')}
-          class="input filters-find"
-          data-search
-          type="search"
-          aria-label="Id, hash or memo"
-          placeholder="Id, hash or memo"
-          defaultValue={now.get('id') ?? now.get('memo') ?? ''}
-          onChange={(event) => set(search(event.currentTarget.value))}
-        />
+        <FindBox />
         <div class="switch" role="group" aria-label="Status">
           <button type="button" aria-pressed={now.get('status') === null} onClick={() => set({ status: null })}>
             All

@@ -10,7 +10,7 @@ export interface Column<Row> {
   cell: (row: Row) => ComponentChildren
   /** Figures stand at the right. */
   isNumber?: boolean
-  /** Left out where there is little room. */
+  /** On a phone left out where the row opens a page, and else below the row with its name. */
   isMinor?: boolean
 }
 
@@ -18,6 +18,7 @@ const ROWS_EXPECTED = 5
 
 /**
  * Rows of one kind; loading, refused and empty states are its own. With `hrefOf` a row is opened by a click, Enter, and `j` `k`.
+ * The notice of the page, and not the table, tells that rows could not be read again.
  * @param rows undefined: not read yet
  */
 export function Table<Row>({
@@ -52,36 +53,42 @@ export function Table<Row>({
   if (reading.problem !== null && rows === undefined) return <ProblemNote problem={reading.problem} retry={reading.reload} />
   if (rows?.length === 0) return <>{empty}</>
   const classOf = ({ isNumber, isMinor }: Column<Row>) => [isNumber ? 'is-number' : '', isMinor ? 'is-minor' : ''].join(' ').trim()
+  const isStacked = hrefOf === undefined && columns.some(({ isMinor }) => isMinor)
+  // Browsers drop the roles of a table that is laid out as blocks.
+  const role = (name: 'table' | 'rowgroup' | 'row' | 'cell' | 'columnheader') => (isStacked ? { role: name } : {})
   return (
     <>
-      {reading.problem === null ? null : <ProblemNote problem={reading.problem} retry={reading.reload} />}
       <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
-        <table class={hrefOf === undefined ? 'table' : 'table is-linked'} aria-busy={rows === undefined ? 'true' : undefined}>
+        <table
+          class={`table${hrefOf !== undefined ? ' is-linked' : isStacked ? ' is-stacked' : ''}`}
+          aria-busy={rows === undefined ? 'true' : undefined}
+          {...role('table')}
+        >
           <caption class="sr-only">{label}</caption>
-          <thead>
-            <tr>
+          <thead {...role('rowgroup')}>
+            <tr {...role('row')}>
               {columns.map((column) => (
-                <th key={column.head} scope="col" class={classOf(column)}>
+                <th key={column.head} scope="col" class={classOf(column)} {...role('columnheader')}>
                   {column.head === '' ? <span class="sr-only">Actions</span> : column.head}
                 </th>
               ))}
             </tr>
           </thead>
-          <tbody ref={body}>
+          <tbody ref={body} {...role('rowgroup')}>
             {rows === undefined
               ? Array.from({ length: ROWS_EXPECTED }, (_, index) => (
-                  <tr key={index}>
+                  <tr key={index} {...role('row')}>
                     {columns.map((column) => (
-                      <td key={column.head} class={classOf(column)}>
+                      <td key={column.head} class={classOf(column)} data-head={column.head} {...role('cell')}>
                         <span class="skeleton" data-line={index % 4} />
                       </td>
                     ))}
                   </tr>
                 ))
               : rows.map((row) => (
-                  <tr key={keyOf(row)} onClick={(event) => hrefOf !== undefined && openRow(event, hrefOf(row))}>
+                  <tr key={keyOf(row)} onClick={(event) => hrefOf !== undefined && openRow(event, hrefOf(row))} {...role('row')}>
                     {columns.map((column, index) => (
-                      <td key={column.head} class={classOf(column)}>
+                      <td key={column.head} class={classOf(column)} data-head={column.head} {...role('cell')}>
                         {index === 0 && hrefOf !== undefined ? (
                           <a class="row-link" href={hrefOf(row)}>
                             {column.cell(row)}

@@ -1,0 +1,20 @@
+// Finds the filter by which a search text finds transactions.
+import { query, read } from './http.ts'
+import { mirror } from './scope.ts'
+import { filtersFor, type FoundBy } from './search-text.ts'
+import type { TransactionPage } from './types.ts'
+
+/**
+ * The filter by which a text finds something; the likeliest where none does. Each try is one indexed read.
+ * @param type the open filter by type: what the platform does by itself is found only with it
+ * @throws Problem
+ */
+export async function findTransactions(text: string, type: string | null): Promise<FoundBy | null> {
+  const filters = filtersFor(text)
+  if (filters.length < 2) return filters[0] ?? null
+  for (const name of filters) {
+    const { total } = await read<TransactionPage>(mirror(`/dac/v1/transactions${query({ [name]: text, type, limit: 1 })}`))
+    if (Number(total) > 0) return name
+  }
+  return filters[0] ?? null
+}

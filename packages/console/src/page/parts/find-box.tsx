@@ -1,0 +1,45 @@
+import { useRef } from 'preact/hooks'
+import { findTransactions } from '../api/find-transactions.ts'
+import { FOUND_BY } from '../api/search-text.ts'
+import { useAction } from '../api/use.ts'
+import { go, place, withQuery } from '../router.ts'
+import { ProblemNote } from './page.tsx'
+
+const LABEL = 'Id, hash, address or whole memo'
+
+/** The search box of transactions. The address of the page keeps the filter that found something. */
+export function FindBox() {
+  const { problem, run, isBusy } = useAction()
+  const latest = useRef('')
+  const { query } = place.value
+  const now = FOUND_BY.map((name) => query.get(name)).find((value) => value !== null) ?? ''
+  const find = (text: string) => {
+    latest.current = text
+    return run(async () => {
+      // A text that was typed during the search replaces it.
+      for (let searched: string | null = null; searched !== latest.current; ) {
+        searched = latest.current
+        const by = await findTransactions(searched, place.value.query.get('type'))
+        if (searched !== latest.current) continue
+        const none = Object.fromEntries([...FOUND_BY, 'page'].map((name) => [name, null]))
+        go(withQuery({ ...none, ...(by === null ? {} : { [by]: searched }) }), 'replace')
+      }
+    })
+  }
+  return (
+    <>
+      <input
+        key={now}
+        class="input filters-find"
+        data-search
+        type="search"
+        aria-label={LABEL}
+        placeholder={LABEL}
+        aria-busy={isBusy}
+        defaultValue={now}
+        onChange={(event) => void find(event.currentTarget.value.trim())}
+      />
+      <ProblemNote problem={problem} retry={() => void find(latest.current)} />
+    </>
+  )
+}

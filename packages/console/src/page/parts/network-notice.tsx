@@ -1,0 +1,36 @@
+import { failedReads, isOnline, repeatFailed, slowReads } from '../api/network.ts'
+import { Button } from './form.tsx'
+import { Note } from './page.tsx'
+
+/** Says that what is shown may be out of date, or that answers take long, with a button that reads again. */
+export function NetworkNotice() {
+  const stale = [...failedReads.value.values()].filter(({ readAt }) => readAt !== null)
+  const oldest = new Date(Math.min(...stale.map(({ readAt }) => readAt ?? Infinity)))
+  // A live region is announced only if it was there before its text.
+  return (
+    <div class="network-notice" role="status">
+      {stale.length > 0 || !isOnline.value ? (
+        <Note tone="warn">
+          <p>
+            {isOnline.value ? stale[0]?.problem.message : 'This device is offline. The page reads again when it is online.'}
+            {stale.length > 0 ? (
+              <>
+                {' '}
+                What you see was read at {oldest.toLocaleTimeString('en-GB')} and may have changed.
+              </>
+            ) : null}
+          </p>
+          {stale.length > 0 ? (
+            <Button class="small" onClick={() => repeatFailed()}>
+              Try again
+            </Button>
+          ) : null}
+        </Note>
+      ) : slowReads.value.size > 0 ? (
+        <Note tone="info">
+          <p>The platform answers slowly. The page is still reading.</p>
+        </Note>
+      ) : null}
+    </div>
+  )
+}

@@ -1,0 +1,22 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { filtersFor } from '../src/page/api/search-text.ts'
+
+test('a search text is tried as what its form allows, the likeliest first', () => {
+  const hash = 'ab'.repeat(32)
+  for (const [text, filters] of [
+    ['', []],
+    ['0b0e3c52-6b8f-4d1e-9f7e-2f1f8d6b9a11', ['id']],
+    [hash, ['id', 'address', 'memo']],
+    [`0x${hash}`, ['id', 'address', 'memo']],
+    ['5'.repeat(87), ['id', 'address', 'memo']],
+    ['0x52908400098527886E0F7030069857D2E4169EE7', ['address', 'memo']],
+    ['bc1qw508d6qejxtdg4y5r3zarvary0c5xw7kv8f3t4', ['address', 'memo']],
+    ['rHb9CJAWyB4rj91VRWn96DkukG4bwdtyTh', ['address', 'memo']],
+    ['alice.near', ['memo', 'address']],
+    ['0.0.1234', ['memo', 'address']],
+    ['rent', ['memo', 'address']],
+    ['rent of March', ['memo']],
+    ['x'.repeat(201), ['memo']],
+  ] as const) assert.deepEqual(filtersFor(text), filters, text)
+})

@@ -1,0 +1,142 @@
+// Lists of the control panel in a real browser: the search of transactions, and what is shown without a connection.
+import assert from 'node:assert/strict'
+import { after, before, test } from 'node:test'
+import type { Browser, Page } from 'playwright-core'
+import pino from 'pino'
+import { startBrowser } from '../../checkout/test/browser.ts'
+import { consolePages } from '../src/console/pages.ts'
+import { useApi } from './api-support.ts'
+import { look, Visitor } from './console-browser.ts'
+import { join } from './console-stage.ts'
+import { call, transferBody, type Transfer } from './harness.ts'
+
+const TO = 'bcrt1qw508d6qejxtdg4y5r3zarvary0c5xw7kygt080'
+const SENDER = 'bcrt1qrp33g0q5c5txsp9arysrx4k6zdkfs4nce4xj0gdcccefvpysxf3qzf4jry'
+
+const api = useApi({}, consolePages(pino({ level: 'silent' })))
+let browser: Browser
+let visitor: Visitor
+let page: Page
+let origin = ''
+const ids: string[] = []
+
+before(async () => {
+  await api.started
+  const user = await api.user('acme')
+  await call(user, 'POST', '/dac/v1/create-wallet', { asset: 'BTC' })
+  await api.fund(user, 'BTC', 1_000_000_000n)
+  for (const memo of ['rent of March', 'invoice-17', 'salary']) {
+    const { body, text, status } = await call<Transfer>(user, 'POST', '/dac/v1/transaction', transferBody('BTC', '0.1', TO, { memo }))
+    assert.equal(status, 200, text)
+    ids.push(body.id)
+  }
+  await api.database.query('update transactions set source_id = $2 where id = $1', [ids[2], SENDER])
+  const owner = await join(api, user.workspaceId, 'owner')
+  browser = await startBrowser()
+  origin = owner.browser.origin
+  visitor = new Visitor(browser, origin)
+  const opened = await visitor.open()
+  page = opened.page
+  const [name = '', ...value] = owner.browser.cookie.split('=')
+  await opened.context.addCookies([{ name, value: value.join('='), url: origin }])
+})
+after(async () => { await browser?.close() })
+
+const rows = () => page.locator('tbody tr a.row-link')
+const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or whole memo' })
+
+test('the search of transactions finds senders, destinations, ids and memos, and keeps what it found in the address', async () => {
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  for (const [text, by, found] of [
+    [SENDER, 'address', [ids[2]]], [TO.toUpperCase(), 'address', [...ids].reverse()], ['rent of March', 'memo', [ids[0]]],
+    ['invoice-17', 'memo', [ids[1]]], [ids[1] as string, 'id', [ids[1]]], ['nothing-has-this-memo-1', 'address', []],
+  ] as const) {
+    await box().fill(text)
+    await box().press('Enter')
+    await page.waitForURL((url) => url.searchParams.get(by) === text)
+    assert.deepEqual([...new URL(page.url()).searchParams.keys()], [by], text)
+    if (found.length === 0) await page.getByText('Nothing fits these filters').waitFor()
+    else {
+      await page.getByText(`1–${found.length} of ${found.length}`).waitFor()
+      const shown = await rows().evaluateAll((links: { getAttribute(name: string): string | null }[]) => (
+        links.map((link) => link.getAttribute('href')?.split('/').at(-1))))
+      assert.deepEqual(shown, found, text)
+    }
+    if (text === SENDER) await look(page, 'a search by address', { picture: 'search', isOnPhone: true })
+  }
+  await box().fill('')
+  await box().press('Enter')
+  await rows().nth(2).waitFor()
+  assert.equal(new URL(page.url()).search, '')
+  assert.deepEqual(visitor.problems, [])
+})
+
+const notice = () => page.locator('.network-notice')
+const again = () => notice().getByRole('button', { name: 'Try again', exact: true })
+
+test('offline, the last data stay with a notice, and the page reads again by itself when the device is online', async () => {
+  await page.goto(`${origin}/console/w/acme/main`)
+  await page.getByText('Total balance').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await rows().nth(2).waitFor()
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.getByText('Total balance').waitFor()
+  await page.context().setOffline(true)
+  await notice().getByText('This device is offline').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await notice().getByText(/What you see was read at \d\d:\d\d:\d\d and may have changed/).waitFor()
+  assert.equal(await rows().count(), 3)
+  await look(page, 'offline', { picture: 'offline', isOnPhone: true })
+  await api.database.query(`update transactions set memo = 'changed while offline' where id = $1`, [ids[0]])
+  await again().click()
+  await notice().getByText('What you see was read at').waitFor()
+  assert.equal(await page.getByText('changed while offline').count(), 0)
+  await page.context().setOffline(false)
+  await page.getByText('changed while offline').waitFor()
+  await notice().getByText('offline').waitFor({ state: 'detached' })
+  assert.deepEqual(visitor.problems, [])
+})
+
+test('a platform that fails for a while: the notice names the reason, and the button reads again', async () => {
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  const path = '**/api/dac/v1/transactions?*'
+  let failed = 0
+  await page.route(path, (route) => {
+    failed++
+    return route.fulfill({
+      status: 503, contentType: 'application/problem+json', body: JSON.stringify({ code: 'UNAVAILABLE', message: 'the database does not answer' }),
+    })
+  })
+  // Away and back: what was read before is shown immediately, and read again.
+  await page.getByRole('link', { name: 'Overview', exact: true }).click()
+  await page.getByText('Total balance').waitFor()
+  await page.getByRole('link', { name: 'Transactions', exact: true }).click()
+  await notice().getByText('the database does not answer').waitFor()
+  assert.equal(await rows().count(), 3)
+  // Repeated in the background too, and the notice stays meanwhile.
+  const before = failed
+  while (failed === before) await new Promise((resolve) => setTimeout(resolve, 100))
+  await notice().getByText('the database does not answer').waitFor()
+  await page.unroute(path)
+  await again().click()
+  await notice().getByText('the database does not answer').waitFor({ state: 'detached' })
+  assert.equal(await notice().innerText(), '')
+})
+
+test('an answer that takes long is announced until it is there', async () => {
+  const path = '**/api/dac/v1/transactions?*'
+  let open = (): void => undefined
+  const held = new Promise<void>((resolve) => { open = resolve })
+  await page.route(path, async (route) => {
+    await held
+    await route.continue()
+  })
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await notice().getByText('The platform answers slowly').waitFor()
+  open()
+  await rows().nth(2).waitFor()
+  await notice().getByText('The platform answers slowly').waitFor({ state: 'detached' })
+  await page.unroute(path)
+})
