@@ -128,6 +128,7 @@ export const UNNAMED: Readonly<Record<string, readonly [count: number, why: stri
   'operator/gas-tanks.ts': [1, OPERATOR],
   'operator/suspense.ts': [2, OPERATOR],
   'operator/sweeps.ts': [2, OPERATOR],
+  'operator/waiting.ts': [1, OPERATOR],
   'operator/wallets.ts': [2, OPERATOR],
   'prepaid-fee/account.ts': [1, PART],
   'recovery/adopt.ts': [3, RECOVERY],

@@ -41,6 +41,9 @@ const AWAY_S_MAX = 40
 const REPLAYED_MAX = 3
 /** So long blocks go on after everything has ended. */
 const CALM_MS = 20_000
+/** A network is followed where its scan has moved within so many blocks' time, and a while for what is asked. */
+const FOLLOWED_BLOCKS = 4
+const FOLLOWED_MS = 5000
 
 /** What has not come to its end. */
 const AT_WORK = `select 1 where exists (select 1 from transactions where status = 'pending' and not (kind = 'SWEEP' and plan ? 'waits'))
@@ -130,6 +133,19 @@ class Play {
     }
   }
 
+  /**
+   * Whether somebody follows each network that is followed at all: whoever followed it may have ended, and others take it over only once
+   * what he held is over. What came meanwhile nobody knows of yet.
+   */
+  async isFollowed(): Promise<boolean> {
+    const scans = await this.#world.database.query<{ network: string; at: Date }>(
+      'select network, updated_at at from network_scans where height is not null')
+    return scans.every(({ network, at }) => {
+      const everyMs = this.#blocks.find(({ code }) => code === network)?.everyMs ?? 0
+      return this.#world.schedule.nowMs - at.getTime() < FOLLOWED_BLOCKS * everyMs + FOLLOWED_MS
+    })
+  }
+
   async pending(): Promise<string> {
     return JSON.stringify(await this.#world.database.query(
       `select kind, asset, state, last_error, attempts, next_run_at, lease_until, plan->>'reason' reason from transactions
@@ -203,7 +219,7 @@ async function play(world: World, callers: Callers, deeds: Deeds, traders: Trade
     // Blocks go on, so that what is final stays so.
     const calmUntil = schedule.nowMs + CALM_MS
     while (schedule.nowMs < calmUntil) await stage.turn()
-  } while (!await isQuiet())
+  } while (!await isQuiet() || !await stage.isFollowed())
   world.storyLength = schedule.trace.length
   const problems = [...world.problems, ...await check(world, callers, deeds), ...await wrongInTrading(world, traders)]
   world.problems.length = 0
