@@ -180,6 +180,8 @@ export async function within<T>(answer: Promise<T>, ms: number): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new ConnectionLost(new Error(`the database did not answer within ${ms} ms`))), ms)
+    // A connection keeps its process alive by itself; the wait for one that is gone must not.
+    timer.unref()
   })
   return Promise.race([answer, late]).finally(() => clearTimeout(timer))
 }
