@@ -339,8 +339,8 @@ step('the products: an invoice, a webhook that is tested and sent again, a rule,
   await dialog.getByText('204').first().waitFor()
   await accessible(page, 'a delivery')
   await button('Send again').click()
-  await waitFor('the second delivery', async () => taken.length >= 2)
-  assert.equal(new Set(taken.slice(0, 2)).size, 1, 'the same delivery, once more')
+  // Events of its own may come in between.
+  await waitFor('the same delivery, once more', async () => taken.length > new Set(taken).size)
   await page.goto(at('/webhooks'))
   await page.locator('tbody tr').first().waitFor()
 
