@@ -1,5 +1,9 @@
 import { RpcUnavailable } from '../rpc.ts'
 
+export const METHOD_NOT_FOUND = -32601
+/** How endpoints say that they do not serve a method, or not by a block's hash (JSON-RPC 2.0, EIP-1474). */
+export const NOT_SERVED: readonly number[] = [METHOD_NOT_FOUND, -32602, -32004]
+
 // What an EVM endpoint answers, as far as it is read here. Every field may be absent: endpoints leave out some, and answer null.
 
 export interface RpcTransaction {

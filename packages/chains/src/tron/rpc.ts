@@ -1,23 +1,18 @@
 import { randomInt } from 'node:crypto'
 import { bytesToHex } from '@noble/hashes/utils.js'
 import {
-  exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, sendersOf, type BroadcastResult, type ChainBlock, type ChainClient,
-  type ChainTip, type ChainTransfer, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
+  exchange, parseWithSource, RpcRefused, RpcReverted, RpcUnavailable, type BroadcastResult, type ChainBlock, type ChainClient,
+  type ChainTip, type ExpectedTransfer, type Fetch, type RpcEndpoint, type TransactionStatus,
 } from '../rpc.ts'
 import { checkedClient } from '../checked-client.ts'
 import { reasonOf } from '../reason.ts'
 import { ChainError, type Asset, type Network, type TronResource } from '../types.ts'
-import { addressBytes, addressHex, addressOfHex } from './address.ts'
+import { addressHex } from './address.ts'
+import { TronBlockReader } from './block-reader.ts'
 import { LIFE_MS, refBlock, transferData, type TronReference } from './build.ts'
-import type { Account, Block, ConstantCall, Header, Info, Int, Log, Resources, Transaction } from './wire.ts'
+import { hasTransfer } from './logs.ts'
+import { SUCCESS, type Account, type Block, type ConstantCall, type Info, type Int, type Resources } from './wire.ts'
 
-/** keccak256("Transfer(address,address,uint256)") */
-const TRANSFER_TOPIC = 'ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
-const SUCCESS = 'SUCCESS'
-/** Types of contracts that payments are read from. */
-const READ_TYPES = new Set(['TransferContract', 'TriggerSmartContract'])
-/** Selectors of transfer(address,uint256) and transferFrom(address,address,uint256). */
-const MOVES = /^(?:a9059cbb|23b872dd)/i
 /** Spread of the timestamps of transactions that refer to one block. */
 const TIMESTAMP_SPREAD_MS = 86_400_000
 /** Answers to a broadcast that speak of the node, not of the transaction. */
@@ -57,7 +52,7 @@ export interface TronResources {
 /** Client of a node of Tron over its HTTP interface. */
 export class TronClient implements ChainClient {
   readonly network: Network
-  readonly #assets: readonly Asset[]
+  readonly #blocks: TronBlockReader
   readonly #endpoint: RpcEndpoint
   readonly #fetch: Fetch
   readonly #below: (end: number) => number
@@ -68,7 +63,7 @@ export class TronClient implements ChainClient {
     below: (end: number) => number = (end) => randomInt(end),
   ) {
     this.network = network
-    this.#assets = assets
+    this.#blocks = new TronBlockReader(network, assets, (path, body) => this.#post(path, body))
     this.#endpoint = endpoint
     this.#fetch = fetch
     this.#below = below
@@ -125,102 +120,7 @@ export class TronClient implements ChainClient {
   }
 
   async block(height: number): Promise<ChainBlock | null> {
-    const block = await this.#post<Block>('wallet/getblockbynum', { num: height })
-    if (block.blockID === undefined || !block.block_header) return null
-    const header = block.block_header.raw_data
-    if ((header.number ?? 0) !== height) throw new RpcUnavailable(`${this.network.code}: getblockbynum answered another height`)
-    const transactions = block.transactions ?? []
-    this.#check(height, block.blockID, header, transactions)
-    const transfers = transactions.flatMap((each) => this.#native(each))
-    const tokens = new Map(
-      this.#assets.filter((asset) => asset.type === 'token').map((asset) => [addressHex(asset.contract_address as string).slice(2), asset])
-    )
-    if (tokens.size > 0 && transactions.some(({ raw_data }) => raw_data.contract[0]?.type === 'TriggerSmartContract')) {
-      transfers.push(...(await this.#tokens(height, transactions, tokens)))
-    }
-    return { height, hash: block.blockID, parent: header.parentHash, txids: transactions.map(({ txID }) => txID), transfers }
-  }
-
-  /** @throws RpcUnavailable where a block contradicts itself, or lacks what its payments are read from */
-  #check(height: number, id: string, header: Header, transactions: readonly Transaction[]): void {
-    const refuse = (problem: string): never => {
-      throw new RpcUnavailable(`${this.network.code}: getblockbynum answered ${problem}`)
-    }
-    // The first eight bytes of a block's id are its height.
-    if (!/^[0-9a-f]{64}$/.test(id) || BigInt(`0x${id.slice(0, 16)}`) !== BigInt(height)) refuse(`a blockID that is not of ${height}`)
-    if (typeof header.parentHash !== 'string') refuse(`${height} without parentHash`)
-    if (transactions.length === 0 && header.txTrieRoot !== undefined && !/^0*$/.test(header.txTrieRoot)) {
-      refuse(`${height} without its transactions`)
-    }
-    const ids = new Set<string>()
-    for (const each of transactions) {
-      if (typeof each.txID !== 'string') refuse(`${height} with a transaction without txID`)
-      if (ids.has(each.txID)) refuse(`${each.txID} twice`)
-      ids.add(each.txID)
-      if (!Array.isArray(each.raw_data?.contract)) refuse(`${each.txID} without raw_data.contract`)
-      if (typeof each.ret?.[0]?.contractRet !== 'string') refuse(`${each.txID} without ret.contractRet`)
-      // Contracts of other types are not read, whatever they consist of.
-      if (each.raw_data.contract.some((contract) => READ_TYPES.has(contract?.type) && !contract.parameter?.value?.owner_address)) {
-        refuse(`${each.txID} without raw_data.contract.parameter.value.owner_address`)
-      }
-    }
-  }
-
-  /**
-   * What a call has logged. Where a registered token is asked to move something, with success, and an answer tells of no log, the
-   * transaction is asked for by itself: an endpoint may not have its logs yet.
-   */
-  async #logsOf(height: number, { txID, raw_data }: Transaction, { log = [] }: Info, tokens: ReadonlyMap<string, Asset>): Promise<Log[]> {
-    const { contract_address: contract, data } = raw_data.contract[0]?.parameter?.value ?? {}
-    const moves = typeof contract === 'string' && tokens.has(contract.slice(2).toLowerCase()) && MOVES.test(data ?? '')
-    if (log.length > 0 || !moves) return log
-    const alone = await this.#post<Info>('wallet/gettransactioninfobyid', { value: txID })
-    if (alone.id !== txID || alone.blockNumber !== height) {
-      throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyid does not place ${txID} in the block at ${height}`)
-    }
-    return alone.log ?? []
-  }
-
-  #native({ txID: txid, ret, raw_data }: Transaction): ChainTransfer[] {
-    const [contract] = raw_data.contract
-    if (contract?.type !== 'TransferContract' || ret?.[0]?.contractRet !== SUCCESS) return []
-    const { owner_address: owner, to_address: to, amount } = contract.parameter?.value ?? {}
-    if (owner === undefined || to === undefined || amount === undefined || BigInt(amount) <= 0n) return []
-    const sender = addressIn(owner)
-    return [{
-      txid, position: -1, asset: this.network.native_asset, address: addressIn(to), amount: BigInt(amount),
-      sender, senders: sendersOf([sender]), coinbase: false,
-    }]
-  }
-
-  /** Logs are asked for by height: an answer that is not about the same transactions is of another branch, or partial. */
-  async #tokens(height: number, transactions: readonly Transaction[], tokens: ReadonlyMap<string, Asset>): Promise<ChainTransfer[]> {
-    const infos = await this.#post<Info[]>('wallet/gettransactioninfobyblocknum', { num: height })
-    const known = new Map((Array.isArray(infos) ? infos : []).map((info) => [info.id, info]))
-    const found: ChainTransfer[] = []
-    for (const each of transactions) {
-      const { txID, ret, raw_data } = each
-      const info = known.get(txID)
-      if (!info || info.blockNumber !== height) {
-        throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum is not about the block at ${height}`)
-      }
-      if (ret?.[0]?.contractRet !== SUCCESS || info.result === 'FAILED') continue
-      const caller = callerOf(raw_data.contract[0]?.parameter?.value?.owner_address)
-      const logs = await this.#logsOf(height, each, info, tokens)
-      found.push(...logs.flatMap((log, position): ChainTransfer[] => {
-        if (typeof log.address !== 'string') {
-          throw new RpcUnavailable(`${this.network.code}: gettransactioninfobyblocknum answered a log of ${txID} without address`)
-        }
-        const asset = tokens.get(log.address.toLowerCase())
-        const moved = asset && transferOf(log)
-        if (!moved) return []
-        const { to: address, amount, from: sender } = moved
-        return [{
-          txid: txID, position, asset: asset.asset_name, address, amount, sender, senders: sendersOf([sender, caller]), coinbase: false,
-        }]
-      }))
-    }
-    return found
+    return await this.#blocks.read(height)
   }
 
   async status(hash: string, expected?: ExpectedTransfer): Promise<TransactionStatus> {
@@ -444,38 +344,8 @@ export class TronClient implements ChainClient {
   }
 }
 
-/** An address of an answer. @throws RpcUnavailable where it is none */
-function addressIn(hex: string): string {
-  try {
-    return addressOfHex(hex)
-  } catch {
-    throw new RpcUnavailable('TRX: the node answered an address that is none')
-  }
-}
-
-/** The account that called a contract; null, and screening is incomplete, where the answer does not name one. */
-function callerOf(owner: unknown): string | null {
-  return typeof owner === 'string' && /^41[0-9a-fA-F]{40}$/.test(owner) ? addressIn(owner) : null
-}
-
 /** Nodes answer some messages as the hex of their text. */
 function plain(message: string | undefined): string {
   if (message === undefined) return 'no reason'
   return /^(?:[0-9a-f]{2})+$/i.test(message) ? Buffer.from(message, 'hex').toString('utf8') : message
-}
-
-function transferOf({ topics, data }: Log): { from: string; to: string; amount: bigint } | null {
-  if (topics?.length !== 3 || topics[0] !== TRANSFER_TOPIC || !/^[0-9a-f]{64}$/.test(data ?? '')) return null
-  const amount = BigInt(`0x${data as string}`)
-  const party = (at: number) => addressIn((topics[at] as string).slice(24))
-  return amount === 0n ? null : { from: party(1), to: party(2), amount }
-}
-
-/** Whether the token's own Transfer event says that something went from one address to the other. */
-function hasTransfer(logs: readonly Log[], expected: ExpectedTransfer): boolean {
-  const contract = bytesToHex(addressBytes(expected.asset.contract_address as string).subarray(1))
-  return logs.some((log) => {
-    const moved = log.address.toLowerCase() === contract ? transferOf(log) : null
-    return moved !== null && moved.from === expected.from && moved.to === expected.to
-  })
 }

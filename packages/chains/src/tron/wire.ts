@@ -1,5 +1,8 @@
 // What a Tron node answers over HTTP, as far as it is read here. Absent numbers are zero.
 
+/** Result of a call that was carried out without a failure. */
+export const SUCCESS = 'SUCCESS'
+
 /** Numbers arrive exact: those beyond 2^53 as bigint. */
 export type Int = number | bigint
 export interface Header { number?: number; parentHash: string; timestamp?: number; txTrieRoot?: string }
