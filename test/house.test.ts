@@ -7,7 +7,6 @@ import { importsIn, tokens } from './imports.ts'
 import { find, json, read, root } from './tree.ts'
 
 const LINES_MAX = 600
-const COLUMNS_MAX = 140
 /** Written by scripts, and read by compilers. */
 const MADE = new Set(['packages/client/src/api.d.ts'])
 
@@ -166,14 +165,6 @@ test('a relative import names a file that exists', () => {
     .filter((specifier) => !specifier.endsWith('.node'))
     .map((specifier) => `${path} imports ${specifier}`))
   assert.deepEqual(offenders, [])
-})
-
-test(`no source line has more than ${COLUMNS_MAX} columns`, () => {
-  const sources = find(['packages/*/src/**/*.{ts,tsx,sql,css}', 'packages/*/native/src/**/*.rs']).filter((path) => !MADE.has(path))
-  assert.ok(sources.some((path) => path.endsWith('.rs')) && sources.some((path) => path.endsWith('.ts')), 'the sources were not found')
-  const long = sources.flatMap((path) => read(path).split('\n').flatMap((line, at) => (
-    line.length > COLUMNS_MAX ? [`${path}:${at + 1} has ${line.length}`] : [])))
-  assert.deepEqual(long, [])
 })
 
 // A deadline, a lease or a window that the database's own clock decides cannot be run under another one. When a row was

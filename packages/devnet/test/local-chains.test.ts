@@ -156,10 +156,3 @@ test('outside its folder nobody asks which family a network is of', () => {
     .map((line) => `${basename(file)}: ${line.trim()}`))
   assert.deepEqual(offenders, [])
 })
-
-test('no line is longer than 140 columns', () => {
-  const files = globSync(['src/**/*.ts', 'test/**/*.ts', 'scripts/*.mjs'], { cwd: room })
-  const long = files.flatMap((file) => readFileSync(join(room, file), 'utf8').split('\n')
-    .flatMap((line, at) => (line.length > 140 ? [`${file}:${at + 1}`] : [])))
-  assert.deepEqual(long, [])
-})

@@ -15,6 +15,11 @@ export function documents(): string[] {
   return all.filter((name) => readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string))
 }
 
+/** The rows of a document's tables as their cells, headings among them. */
+export const tableRows = (markdown: string): string[][] => markdown.split('\n')
+  .filter((line) => line.startsWith('|') && !/^[|\s:-]+$/.test(line))
+  .map((line) => line.split(/(?<!\\)\|/).slice(1, -1).map((cell) => cell.trim()))
+
 export const read = (file: string): string => readFileSync(join(ROOT, file), 'utf8')
 
 const infoOf = (info: string): { language: string; place: string } => {

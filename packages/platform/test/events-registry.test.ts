@@ -23,7 +23,7 @@ test('each event is told somewhere, and a test expects it', () => {
   const tests = below('packages/platform/test').filter((file) => !/events-registry|documents/.test(file)).map(textOf)
   // Named by `sees`, or looked for where it comes.
   const isSeen = (type: EventType) => tests.some((text) =>
-    text.includes(`type = '${type}'`) || [...text.matchAll(/^sees\(.*$/gm)].some(([line]) => line.includes(`'${type}'`)))
+    text.includes(`type = '${type}'`) || [...text.matchAll(/^sees\([^]*?\)$/gm)].some(([call]) => call.includes(`'${type}'`)))
   assert.deepEqual(EVENT_TYPES.filter((type) => !isSeen(type)), [])
 })
 

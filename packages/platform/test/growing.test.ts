@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { STILL_BUILT } from '../src/engine/stale.ts'
 import { useDatabase } from './deposits-support.ts'
+import { tableRows } from './documents.ts'
 import {
   GLOBAL, HOT, INDEXES, looksById, namesWorkspace, nodesOf, notByWorkspace, textsIn, UNNAMED, writtenOfHot, type Index, type Plan,
 } from './workspace-first.ts'
@@ -14,9 +15,9 @@ const page = readFileSync(new URL('../../../docs/production/growing.md', import.
 
 /** The names in code of a row of the page's table. */
 function namesIn(row: string): string[] {
-  const line = page.split('\n').find((each) => each.startsWith(`| ${row} |`))
-  assert.ok(line !== undefined, `the page has a row "${row}"`)
-  return [...line.matchAll(/`(\w+)`/g)].map(([, name]) => name as string).sort()
+  const cells = tableRows(page).find(([first]) => first === row)
+  assert.ok(cells !== undefined, `the page has no row "${row}"`)
+  return [...cells.join(' ').matchAll(/`(\w+)`/g)].map(([, name]) => name as string).sort()
 }
 
 interface Table { name: string; has: boolean; leads: boolean; others: string[] }

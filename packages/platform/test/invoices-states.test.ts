@@ -5,14 +5,15 @@ import * as fc from '../../../test/property.ts'
 import { evaluate, partOf, PAYMENT_STATUSES, shareOf, type Payment, type PaymentStatus, type Terms } from '../src/invoices/evaluate.ts'
 import { amountFor, microOf, stepOf, valueOfFiat } from '../src/invoices/quote.ts'
 import { depthFor } from '../src/invoices/settings.ts'
+import { tableRows } from './documents.ts'
 
 /** Pure parts of invoices: the states row by row as docs/invoices.md has them, and amounts. */
 const DOCUMENT = readFileSync(new URL('../../../docs/invoices.md', import.meta.url), 'utf8')
 const MINUTE = 60_000
 const AGREED: Terms = { offers: new Map([['A', 1000n], ['B', 500n]]), tolerance: 5000, expiresAt: 30 * MINUTE, cancelledAt: null, marked: null }
 
-const rows = DOCUMENT.slice(DOCUMENT.indexOf('## States')).split('\n').filter((line) => line.startsWith('| ')).slice(1).map((line) => {
-  const [what = '', payments = '', merchant = '', minute = '', status = '', exception = ''] = line.split('|').slice(1).map((cell) => cell.trim())
+const rows = tableRows(DOCUMENT.slice(DOCUMENT.indexOf('## States'))).slice(1).map((cells) => {
+  const [what = '', payments = '', merchant = '', minute = '', status = '', exception = ''] = cells
   return { what, payments, merchant, minute: Number(minute), status, exception: exception === '' ? null : exception }
 })
 

@@ -5,7 +5,7 @@ import { closeSync, globSync, mkdirSync, mkdtempSync, openSync, readdirSync, rea
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
-import { read, ROOT } from './documents.ts'
+import { read, ROOT, tableRows } from './documents.ts'
 import { logCalls, type LogCall } from './log-calls.ts'
 
 /** docs/production/log-events.md against the sources: what a SIEM matches on is what is written. */
@@ -16,7 +16,7 @@ interface Row { of: 'platform' | 'signer'; level: string; message: string }
 
 /** Rows of the page's tables of messages; those of the section about signer nodes are the signer's. */
 const rows: Row[] = read('docs/production/log-events.md').split(/^## /m).flatMap((section) => (
-  [...section.matchAll(/^\| (info|warn|error|alert) \| (.+?) \| .* \| .* \| .* \|$/gm)].map(([, level = '', message = '']): Row => (
+  tableRows(section).filter(([level]) => ['info', 'warn', 'error', 'alert'].includes(level as string)).map(([level = '', message = '']): Row => (
     { of: section.startsWith('Signer nodes') ? 'signer' : 'platform', level, message }))
 ))
 const calls = { platform: logCalls('platform'), signer: logCalls('signer') }
@@ -44,7 +44,7 @@ test('each message of the page is in the sources, at its level', () => {
     // Written through a function that is given the message: ['warn', 'words'], or the words alone.
     const literal = `'${row.message.replaceAll("'", String.raw`\'`)}'`
     assert.ok(texts[row.of].includes(literal), `${row.of} does not write "${row.message}" at ${row.level}`)
-    const paired = new RegExp(String.raw`\['(info|warn|error|alert)', ${literal.replaceAll(/[.*+?^$()[\]{}|\\]/g, String.raw`\$&`)}\]`).exec(texts[row.of])
+    const paired = new RegExp(String.raw`\[\s*'(info|warn|error|alert)',\s*${literal.replaceAll(/[.*+?^$()[\]{}|\\]/g, String.raw`\$&`)},?\s*\]`).exec(texts[row.of])
     if (paired) assert.equal(paired[1], row.level, row.message)
     else assert.equal(row.level, 'warn', `${row.message}: functions that are given a message write at warn`)
   }
@@ -59,7 +59,7 @@ test('each error of the platform, and each error and alert of a signer node, is 
       assert.ok(rows.some((row) => row.of === kind && isOf(row, call)), `${kind}, ${call.file}: "${call.message}" (${call.level}) is not in docs/production/log-events.md`)
     }
   }
-  for (const [, message] of texts.signer.matchAll(/\['alert', '([^']+)'\]/g)) assert.ok(rows.some((row) => row.message === message), message)
+  for (const [, message] of texts.signer.matchAll(/\[\s*'alert',\s*'([^']+)',?\s*\]/g)) assert.ok(rows.some((row) => row.message === message), message)
 })
 
 test('no message is on the page twice for one kind of process', () => {

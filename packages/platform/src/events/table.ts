@@ -14,9 +14,17 @@ function eventsTable(): string {
     const { says, object, scope, data } = EVENTS[type]
     const shape = components.resolve(components.shown(data))['properties'] ?? {}
     const fields = Object.keys(shape).map((name) => `\`${name}\``).join(', ')
-    return `| \`${type}\` | ${says} | ${object} | ${TOLD_TO[scope]} | ${fields} |`
+    return [`\`${type}\``, says, object, TOLD_TO[scope], fields]
   })
-  return ['| Event | When | Object | Told to | `data` |', '|---|---|---|---|---|', ...rows].join('\n')
+  return tableOf([['Event', 'When', 'Object', 'Told to', '`data`'], ...rows])
+}
+
+/** A Markdown table whose columns are aligned, as the formatter leaves it. The first row is the heading. */
+function tableOf(rows: readonly (readonly string[])[]): string {
+  const widths = (rows[0] as readonly string[]).map((_, column) => Math.max(...rows.map((row) => (row[column] as string).length)))
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  const [heading, ...body] = rows.map((row) => line(row.map((cell, column) => cell.padEnd(widths[column] as number))))
+  return [heading, line(widths.map((width) => '-'.repeat(width))), ...body].join('\n')
 }
 
 /** A document with the table where it stands, as it would be written now. @throws Error where it has no place for it */
