@@ -50,6 +50,9 @@ const OPERATION_MS = 1
 
 export interface Place { code: string; to: string; held: string; amount: string }
 
+// oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
+type AnyEndpoint = any
+
 export class FamilyStage {
   readonly database: Database
   readonly place: Place
@@ -135,8 +138,7 @@ export class FamilyStage {
     await this.fund(this.place.held)
   }
 
-  // oxlint-disable-next-line typescript/no-explicit-any -- any endpoint's handler
-  async #ask(endpoint: any, body: Record<string, unknown>, signed: unknown = null, params: unknown = undefined): Promise<Record<string, unknown>> {
+  async #ask(endpoint: AnyEndpoint, body: Record<string, unknown>, signed: unknown = null, params: unknown = undefined): Promise<Record<string, unknown>> {
     const answer = await endpoint.handler({ services: this.services, caller: this.caller, body, signed, query: undefined, params })
     return (answer.text === undefined ? answer.body : JSON.parse(answer.text)) as Record<string, unknown>
   }

@@ -16,11 +16,12 @@ const KEY_MAX = 1000
 const SECRET_MAX = 4000
 const HINT_CHARACTERS = 4
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+// oxlint-disable-next-line no-control-regex
+const CONTROL_CHARACTERS = /[\u0000-\u0009\u000b-\u001f\u007f]/
 
 /** A private key in PEM has several lines; clients that cannot send them write `\n`. */
 const secret = z.string().min(1, 'must not be empty').max(SECRET_MAX)
-  // oxlint-disable-next-line no-control-regex
-  .refine((value) => !/[\u0000-\u0009\u000b-\u001f\u007f]/.test(value), 'must not contain control characters')
+  .refine((value) => !CONTROL_CHARACTERS.test(value), 'must not contain control characters')
   .refine((value) => isPrintable(value.replaceAll('\n', '')), PRINTABLE)
   .transform((value) => (value.startsWith('-----BEGIN') ? value.replaceAll(String.raw`\n`, '\n') : value.trim()))
 
