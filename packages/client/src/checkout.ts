@@ -1,13 +1,13 @@
-import type { CustodyClient } from './client.ts'
+import type { RequestSender } from './transport.ts'
 import type { Checkout } from './types.ts'
 
 const at = (invoice: string, what: string): string => `/checkout/${encodeURIComponent(invoice)}/${what}`
 
 /** What a payer's page asks, for pages of your own. Needs no key: the id of the invoice is the secret. */
 export class CheckoutFace {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
 
-  constructor(client: CustodyClient) {
+  constructor(client: RequestSender) {
     this.#client = client
   }
 

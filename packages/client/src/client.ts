@@ -7,7 +7,8 @@ import { Reserves } from './reserves.ts'
 import { Service } from './service.ts'
 import { Trading } from './trading.ts'
 import {
-  Transport, type OnceOptions, type RequestOptions, type StreamEvent, type StreamOptions, type TransportOptions,
+  Transport, type OnceOptions, type RequestOptions, type RequestSender, type StreamEvent, type StreamOptions,
+  type TransportOptions,
 } from './transport.ts'
 import { Checks } from './trust/checks.ts'
 import type { Keys } from './trust/keys.ts'
@@ -30,7 +31,7 @@ export interface CustodyClientOptions extends TransportOptions {
 export interface WaitOptions { timeout_ms?: number; interval_ms?: number; signal?: AbortSignal }
 
 /** Client of the custody API. Each request carries a token of its own; retries too. */
-export class CustodyClient {
+export class CustodyClient implements RequestSender {
   readonly baseUrl: string
   readonly apiKey: string
   readonly invoices: Invoices

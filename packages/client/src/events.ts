@@ -1,13 +1,12 @@
-import type { CustodyClient } from './client.ts'
-import type { StreamEvent } from './transport.ts'
+import type { RequestSender, StreamEvent } from './transport.ts'
 import type { EventFilter, EventPage, LogEvent } from './types.ts'
 import { query } from './wire.ts'
 
 /** What has happened: the log, and the stream of what comes. */
 export class Events {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
 
-  constructor(client: CustodyClient) {
+  constructor(client: RequestSender) {
     this.#client = client
   }
 

@@ -1,6 +1,5 @@
-import type { CustodyClient } from './client.ts'
 import { each } from './each.ts'
-import type { OnceOptions } from './transport.ts'
+import type { OnceOptions, RequestSender } from './transport.ts'
 import type { Checks } from './trust/checks.ts'
 import type {
   Invoice, InvoiceFilter, InvoiceSettings, NewInvoice, NewInvoiceSettings, NewTransaction, Page, Transaction,
@@ -24,10 +23,10 @@ async function check(checks: Checks, invoice: Invoice): Promise<void> {
  * {@link VerificationError} for one that is not the sub-account's own.
  */
 export class Invoices {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
   readonly #checks: Checks | null
 
-  constructor(client: CustodyClient, checks: Checks | null) {
+  constructor(client: RequestSender, checks: Checks | null) {
     this.#client = client
     this.#checks = checks
   }

@@ -1,4 +1,4 @@
-import type { CustodyClient } from './client.ts'
+import type { RequestSender } from './transport.ts'
 import type { Trust } from './trust/trust.ts'
 import type { ReservesPage, ReservesProof, ReservesStatement } from './types.ts'
 import type { VerifiedReserves } from './reserves/verify-reserves.ts'
@@ -6,10 +6,10 @@ import { query } from './wire.ts'
 
 /** What the installation holds and owes, by its own word, and what proves that one is counted. */
 export class Reserves {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
   readonly #trust: Trust | undefined
 
-  constructor(client: CustodyClient, trust: Trust | undefined) {
+  constructor(client: RequestSender, trust: Trust | undefined) {
     this.#client = client
     this.#trust = trust
   }

@@ -1,14 +1,14 @@
 import type * as api from './api.d.ts'
-import type { CustodyClient } from './client.ts'
+import type { RequestSender } from './transport.ts'
 import { query } from './wire.ts'
 
 const OPEN = { public: true } as const
 
 /** How the service is. Needs no key. */
 export class Service {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
 
-  constructor(client: CustodyClient) {
+  constructor(client: RequestSender) {
     this.#client = client
   }
 

@@ -1,6 +1,5 @@
-import type { CustodyClient } from './client.ts'
 import { each } from './each.ts'
-import type { OnceOptions } from './transport.ts'
+import type { OnceOptions, RequestSender } from './transport.ts'
 import type {
   Conversion, ConversionRequest, ExchangeAccount, ExchangeAccountChange, ExchangeAccountFilter, ExchangeAccountTest,
   ExchangeAccountWithBalances, ExchangeAddress, ExchangeInfo, ExchangeTransfer, ExchangeTransferFilter, Market, NewExchangeAccount,
@@ -13,9 +12,9 @@ const order = (id: string, action = ''): string => `/dac/v1/orders/${encodeURICo
 
 /** Accounts at exchanges, orders and conversions there, and coins that go there and come back. */
 export class Trading {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
 
-  constructor(client: CustodyClient) {
+  constructor(client: RequestSender) {
     this.#client = client
   }
 

@@ -67,6 +67,12 @@ const RATE_LIMIT_WAITS_MAX = 5
 /** The service says something every 15 seconds at least. */
 const STREAM_SILENCE_MS = 45_000
 
+/** What the parts of the client send their requests by. */
+export interface RequestSender {
+  request<T = unknown>(method: string, path: string, body?: unknown, options?: RequestOptions): Promise<T>
+  stream<T = unknown>(path: string, options?: StreamOptions): AsyncGenerator<StreamEvent<T>>
+}
+
 /** Signs, sends, and sends again. Each attempt carries a token of its own. */
 export class Transport {
   readonly baseUrl: string

@@ -1,5 +1,5 @@
-import type { CustodyClient } from './client.ts'
 import { each } from './each.ts'
+import type { RequestSender } from './transport.ts'
 import type { Delivery, DeliveryFilter, NewWebhook, Page, Webhook, WebhookChange, WebhookWithSecret } from './types.ts'
 import { query } from './wire.ts'
 
@@ -7,9 +7,9 @@ const at = (id: string, action = ''): string => `/dac/v1/webhooks/${encodeURICom
 
 /** Where events are posted to. What receives them verifies by {@link verifyWebhook}. */
 export class Webhooks {
-  readonly #client: CustodyClient
+  readonly #client: RequestSender
 
-  constructor(client: CustodyClient) {
+  constructor(client: RequestSender) {
     this.#client = client
   }
 

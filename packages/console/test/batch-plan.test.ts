@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from '../../../test/property.ts'
-import { LINES_MAX, readBatch, type Line } from '../src/page/api/batch-file.ts'
-import { attemptOf, planBatch, RECENT_DAYS, type Earlier, type History } from '../src/page/api/batch-plan.ts'
+import { LINES_MAX, readBatch } from '../src/page/api/batch-file.ts'
+import type { Earlier, Line } from '../src/page/api/batch-line.ts'
+import { attemptOf, planBatch, RECENT_DAYS, type History } from '../src/page/api/batch-plan.ts'
 
 const ASSETS = new Map([
   ['ETH', { decimals: 18, takes_tag: false }],

@@ -1,7 +1,6 @@
 import { ChainError } from '@custody/chains'
 import { z } from 'zod'
 import { NodeRefused, NodeUnavailable } from '../signing/nodes.ts'
-import type { State } from './transaction.ts'
 
 /**
  * Why a transaction waits, for the API. The sentences are fixed, so that neither text of an endpoint, a provider or a node nor anything
@@ -35,10 +34,10 @@ export const waitingShape = z.object({
 
 export const reasonFor = (code: WaitCode): string => REASONS[code]
 
-const SIGNING_STATES: ReadonlySet<State> = new Set<State>(['SIGNING', 'VOIDING'])
+const SIGNING_STATES: ReadonlySet<string> = new Set(['SIGNING', 'VOIDING'])
 
 /** The code for an error of a step. */
-export function codeOf(error: unknown, state: State): WaitCode {
+export function codeOf(error: unknown, state: string): WaitCode {
   if (error instanceof NodeRefused || error instanceof NodeUnavailable) return 'SIGNER_NODES'
   if (error instanceof ChainError) return error.code.startsWith('RPC_') ? 'ENDPOINT' : 'INTERNAL'
   return SIGNING_STATES.has(state) ? 'SIGNER_NODES' : 'INTERNAL'

@@ -1,14 +1,9 @@
 // A file of transfers: read, and judged line by line. Nobody is asked for it.
-import type { Plan } from './batch-plan.ts'
+import type { Known, Line } from './batch-line.ts'
 import { amountBy, decimalMarkOf, rowsOf, separatorOf, type DecimalMark, type Separator } from './csv.ts'
 import { decimal, units } from './decimal.ts'
 import { exact } from './wire.ts'
 
-/** What is known of an asset. */
-export interface Known {
-  decimals: number
-  takes_tag: boolean
-}
 type Assets = ReadonlyMap<string, Known>
 
 export const COLUMNS = ['asset', 'amount', 'destination_address', 'address_tag', 'memo', 'fee_level', 'reference'] as const
@@ -24,31 +19,6 @@ function referenceProblem(text: string): string | null {
   if (/^batch-/i.test(text)) return 'reference: must not begin with “batch-”'
   if (/#\d+$/.test(text)) return 'reference: must not end with “#” and a number'
   return null
-}
-
-/** One line of the file: what it orders, and what is wrong with it. */
-export interface Line {
-  /** As an editor counts them. */
-  number: number
-  asset: string
-  amount: string
-  destination_address: string
-  address_tag: string
-  memo: string
-  fee_level: string
-  /** The file's own name of the payment, unique in it; empty: the line is known by its content. */
-  reference: string
-  /** Address and tag as the platform stores them, once it has checked them. */
-  payee: { address: string; tag: string }
-  /** How it stands to the transfers of before; null until it is known. */
-  plan: Plan | null
-  /** Its network has tags, and it names none: the payee has none, as the person who sends it confirms. */
-  hasNoTag: boolean
-  /** The file has a column `address_tag`: an empty field there is an answer, and a missing column is none. */
-  hasTagColumn: boolean
-  problems: string[]
-  /** Not wrong, and worth a look. */
-  notes: string[]
 }
 
 /** A file as it was understood. */

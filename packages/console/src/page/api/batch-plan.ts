@@ -1,20 +1,7 @@
 // Which lines of a batch file were ordered before, and by what sequence_id each line is ordered. Requests nothing.
-import type { Known, Line } from './batch-file.ts'
+import type { Earlier, Known, Line, Standing } from './batch-line.ts'
 import { units } from './decimal.ts'
 import { sha256 } from './keys.ts'
-
-/** A transfer that was ordered before. */
-export interface Earlier {
-  id: string
-  sub_account: string
-  asset: string
-  amount: string
-  destination_id: string | null
-  address_tag: string | null
-  status: string
-  sequence_id: string | null
-  created_at: string
-}
 
 /** What the transfers of before are found by. Those of the open sub-account are complete; of others at least the last days. */
 export interface History {
@@ -24,21 +11,6 @@ export interface History {
   to(asset: string, address: string): readonly Earlier[]
   /** Transfers that have a reference as `sequence_id`, and its attempts after the first (`reference#2`). */
   named(reference: string): readonly Earlier[]
-}
-
-/**
- * `new`: to be sent. `sent`: ordered by this line before, in this file or an earlier version of it. `failed`: ordered so, and it failed.
- * `paid`: an equal payment was ordered in the last days, by another line or another way.
- */
-export type Standing = 'new' | 'sent' | 'failed' | 'paid'
-
-/** How a line stands to the transfers of before. */
-export interface Plan {
-  standing: Standing
-  /** The newest first. */
-  earlier: Earlier[]
-  /** By which it is ordered while nothing was; where it is ordered once more by explicit choice, another one. */
-  sequence_id: string
 }
 
 /** @param own transfers that stand for this line, and so for no other */

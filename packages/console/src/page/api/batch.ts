@@ -1,8 +1,8 @@
 // What a batch asks the platform: whether its addresses are any, and what of it was ordered before.
 import { assetNames } from './assets.ts'
 import { validateAddress } from './ask.ts'
-import type { Line } from './batch-file.ts'
-import { attemptOf, RECENT_DAYS, type Earlier, type History } from './batch-plan.ts'
+import type { Earlier, Line } from './batch-line.ts'
+import { attemptOf, RECENT_DAYS, type History } from './batch-plan.ts'
 import { query, read } from './http.ts'
 import { ofWorkspace, scope, session } from './scope.ts'
 import { isTagInMemo, tagState } from './tag.ts'

@@ -3,7 +3,7 @@ import { power, readDecimal } from '../engine/numbers.ts'
 import { Refused } from '../engine/types.ts'
 import type { Deposit, Route, Withdrawal, WithdrawalStatus } from '../funding/types.ts'
 import { amountText, BinanceError, limitOf, needed, whole } from './answer.ts'
-import type { Call } from './index.ts'
+import type { Call } from './call.ts'
 import { BINANCE_RULES, DECIMALS, networkId } from './names.ts'
 
 const LIST_MAX = 1000

@@ -1,13 +1,11 @@
 import type { HttpAnswer, HttpRequest } from '../../http-server.ts'
-import type { ApiKey, FaceAnswer, Permission, Venue } from '../venue.ts'
+import type { FaceAnswer, Permission, Venue } from '../venue.ts'
 import { amountText, BinanceError, type Arguments } from './answer.ts'
 import { BinanceGuard } from './auth.ts'
+import type { Call } from './call.ts'
 import { coinList, depositAddress, depositHistory, withdraw, withdrawHistory } from './funding.ts'
 import { allOrders, cancelOrder, myTrades, newOrder, openOrders, queryOrder } from './orders.ts'
 import { bookTicker, dayTicker, depthShape, exchangeInfo, marketsIn, timeShape } from './public.ts'
-
-/** One signed call. */
-export interface Call { venue: Venue; key: ApiKey; given: Arguments; guard: BinanceGuard }
 
 interface Open { weight: number; open: (venue: Venue, given: Arguments) => unknown }
 /** `isWrite`: its answer may get lost. */

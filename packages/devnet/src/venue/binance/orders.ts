@@ -4,7 +4,7 @@ import { readDecimal } from '../engine/numbers.ts'
 import { Refused, type Order, type Refusal, type Trade, type Wish } from '../engine/types.ts'
 import type { Venue } from '../venue.ts'
 import { amountText, BinanceError, filter, illegal, limitOf, missing, needed, whole, type Arguments } from './answer.ts'
-import type { Call } from './index.ts'
+import type { Call } from './call.ts'
 import { DECIMALS, marketNamed } from './names.ts'
 import { marketIn, PERCENT_DOWN, PERCENT_UP, priceText } from './public.ts'
 

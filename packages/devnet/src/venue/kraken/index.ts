@@ -1,7 +1,8 @@
 import type { HttpRequest } from '../../http-server.ts'
-import type { ApiKey, FaceAnswer, Permission, Venue } from '../venue.ts'
+import type { FaceAnswer, Permission, Venue } from '../venue.ts'
 import { answer, isTrue, KrakenError, type Arguments } from './answer.ts'
 import { argumentsOf, KrakenGuard, permitted } from './auth.ts'
+import type { Call } from './call.ts'
 import {
   depositAddresses, depositMethods, depositStatus, withdraw, withdrawAddresses, withdrawCancel, withdrawInfo, withdrawMethods,
   withdrawStatus,
@@ -11,9 +12,6 @@ import { addOrder, cancelOrder, closedOrders, openOrders, queryOrders, queryTrad
 import { TradingPace } from './pace.ts'
 import { PUBLIC } from './public.ts'
 import { amountText, shortText } from './shapes.ts'
-
-/** One private call. */
-export interface Call { venue: Venue; key: ApiKey; given: Arguments; pace: TradingPace }
 
 /** `cost`: on the counter of calls. `isWrite`: its answer may get lost. */
 interface Method { permission: Permission | null; cost: number; isWrite?: boolean; answer: (call: Call) => unknown }

@@ -2,7 +2,7 @@ import { costOf, lotOf } from '../engine/markets.ts'
 import { readDecimal } from '../engine/numbers.ts'
 import { Refused, type Order, type Refusal, type Side, type TimeInForce, type Wish } from '../engine/types.ts'
 import { invalid, isTrue, KrakenError, needed, seconds, type Arguments } from './answer.ts'
-import type { Call } from './index.ts'
+import type { Call } from './call.ts'
 import { pairNamed, type Pair } from './names.ts'
 import { describe, orderShape, tradeShape } from './shapes.ts'
 

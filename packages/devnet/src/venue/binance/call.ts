@@ -1,0 +1,6 @@
+import type { ApiKey, Venue } from '../venue.ts'
+import type { Arguments } from './answer.ts'
+import type { BinanceGuard } from './auth.ts'
+
+/** One signed call. */
+export interface Call { venue: Venue; key: ApiKey; given: Arguments; guard: BinanceGuard }

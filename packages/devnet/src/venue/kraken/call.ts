@@ -1,0 +1,6 @@
+import type { ApiKey, Venue } from '../venue.ts'
+import type { Arguments } from './answer.ts'
+import type { TradingPace } from './pace.ts'
+
+/** One private call. */
+export interface Call { venue: Venue; key: ApiKey; given: Arguments; pace: TradingPace }
