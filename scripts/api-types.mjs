@@ -6,9 +6,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { installTools } from './tooling.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
-const { generateTypes } = await import('../packages/api-types/src/generate.mjs')
+installTools(join(root, 'scripts/api-types'))
+const { generateTypes } = await import('./api-types/generate.mjs')
 
 const [from, to] = process.argv.slice(2)
 const files = from === undefined || to === undefined

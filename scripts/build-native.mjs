@@ -1,13 +1,14 @@
 // Builds the Rust addons of packages/threshold and packages/key-encryption, or takes them prebuilt, and puts them where their
 // TypeScript faces look. Runs after `npm install`, under any Node from 20 on. Nothing is done where nothing changed:
 // an addon newer than every source file of its own is left alone, so an image that carries built
-// addons needs no Rust. A prebuilt one (scripts/prebuild.mjs) is taken only where it was built of these very sources.
+// addons needs no Rust. A prebuilt one (scripts/native-prebuilt.mjs) is taken only where it was built of these very sources.
 // Linux and macOS; the addons check Unix file modes.   --from-source: with cargo, whatever is there prebuilt.
 // What cargo leaves, 240 MB, is removed unless CUSTODY_KEEP_BUILD is 1: whoever works on the Rust sources builds faster with it.
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { existsSync, readFileSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { ADDONS, findCargo, hashOf, packageName, platformHere, prebuiltFolder, sha256, sources, TARGET } from './native-sources.mjs'
+import { findPrebuilt, isLoaded, keep } from './native-prebuilt.mjs'
+import { ADDONS, findCargo, hashOf, sources, TARGET } from './native-sources.mjs'
 
 function isCurrent(addon) {
   if (!existsSync(addon.file)) return false
@@ -21,10 +22,10 @@ function fail(text) {
 }
 
 /** A rename, never a write in place: a running signer has the old file mapped. `time` is that of what it was made of. */
-function place(addon, from, time) {
+function place(addon, bytes, time) {
   const fresh = `${addon.file}.${process.pid}`
   try {
-    copyFileSync(from, fresh)
+    writeFileSync(fresh, bytes, { mode: 0o755 })
     utimesSync(fresh, time, time)
     renameSync(fresh, addon.file)
   } finally {
@@ -32,38 +33,17 @@ function place(addon, from, time) {
   }
 }
 
-/** Why a prebuilt package is not what these sources make; null: it is. */
-function wrongWith(addon, folder) {
-  const file = join(folder, `${addon.name}.node`)
-  const manifest = join(folder, 'package.json')
-  if (!existsSync(manifest) || !existsSync(file)) return `${folder} holds no prebuilt ${addon.name} addon (make one: npm run prebuild -- --out DIR)`
-  let told
-  try {
-    told = JSON.parse(readFileSync(manifest, 'utf8'))
-  } catch {
-    return `${manifest} is not JSON`
-  }
-  if (told.name !== packageName(platformHere())) return `${folder} is ${told.name}, and this platform needs ${packageName(platformHere())}`
-  const { sources: made, sha256: whole } = told.custody?.[addon.name] ?? {}
-  const own = hashOf(addon.native)
-  if (made !== own) {
-    return `the prebuilt ${addon.name} addon of ${folder} was built from other Rust sources than this checkout's ` +
-      `(${String(made).slice(0, 12)}, not ${own.slice(0, 12)})`
-  }
-  return whole === sha256(file) ? null : `${file} is not the file that its package.json describes: it is damaged or was exchanged`
-}
-
 /** @returns whether the addon was taken */
 function takePrebuilt(addon) {
-  const folder = prebuiltFolder()
-  if (folder === null) return false
-  const wrong = wrongWith(addon, folder)
-  if (wrong !== null) {
-    console.error(`${wrong}: it is not used`)
+  const found = findPrebuilt(addon)
+  if (found === null) return false
+  place(addon, found.bytes, new Date())
+  if (!isLoaded(addon.file)) {
+    rmSync(addon.file, { force: true })
+    console.error(`the ${addon.name} addon of ${found.folder} cannot be loaded on this host: it is not used`)
     return false
   }
-  place(addon, join(folder, `${addon.name}.node`), new Date())
-  console.log(`${addon.name} addon taken prebuilt from ${folder}`)
+  console.log(`${addon.name} addon taken prebuilt from ${found.folder}`)
   return true
 }
 
@@ -75,10 +55,11 @@ function build(addon) {
       'The signing engines are written in Rust, and cargo was not found.\n' +
         'Install it with rustup (https://rustup.rs):\n' +
         "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh\n" +
-        'then run: npm run postinstall. Or name a prebuilt package of the same sources in CUSTODY_PREBUILT (npm run prebuild).',
+        'then run: npm run postinstall. Or build them on another host (npm run prebuild) and put its folder prebuilt here.',
     )
   }
   const started = Date.now()
+  const made = hashOf(native)
   // The sources' time before the build, so that an edit made while cargo runs is not missed.
   const result = spawnSync(cargo, ['build', '--release', '--locked', '--target-dir', TARGET], {
     cwd: native,
@@ -92,7 +73,9 @@ function build(addon) {
   }
   const suffix = process.platform === 'darwin' ? 'dylib' : 'so'
   const library = join(TARGET, 'release', `libcustody_${name}.${suffix}`)
-  place(addon, library, new Date(started))
+  const bytes = readFileSync(library)
+  place(addon, bytes, new Date(started))
+  keep(addon, made, bytes)
   hasBuilt = true
   console.log(`${name} addon built in ${((Date.now() - started) / 1000).toFixed(1)} s`)
 }

@@ -2,9 +2,12 @@
 // npm run docs -- --build     only builds it, into docs/.vitepress/dist; a link that leads nowhere fails
 // npm run docs -- --watch     for writing: shows changes as they are saved
 // PORT=8091 npm run docs      another port
+// Its first run installs what builds the site (docs/package-lock.json).
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { createRequire } from 'node:module'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { root, underPinnedNode } from './pinned-node.mjs'
+import { installTools } from './tooling.mjs'
 
 await underPinnedNode(fileURLToPath(import.meta.url))
 const flags = process.argv.slice(2)
@@ -14,8 +17,10 @@ if (unknown || !Number.isInteger(port) || port < 1 || port > 65_535) {
   console.error(unknown ? `Unknown option ${unknown}. Usage: npm run docs -- [--build | --watch]` : `PORT: must be a port number, not ${process.env.PORT}`)
   process.exit(1)
 }
-const { build, createServer, serve } = await import('vitepress')
 const site = join(root, 'docs')
+installTools(site)
+// Found from the folder that has it.
+const { build, createServer, serve } = await import(pathToFileURL(createRequire(join(site, 'package.json')).resolve('vitepress')).href)
 if (flags.includes('--watch')) {
   const server = await createServer(site, { host: '127.0.0.1', port, strictPort: true })
   await server.listen()

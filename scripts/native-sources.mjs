@@ -1,7 +1,7 @@
 // Which native addons there are, what each is made of, and for which platform.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -39,7 +39,7 @@ export function hashOf(native) {
   return hash.digest('hex')
 }
 
-export const sha256 = (path) => createHash('sha256').update(readFileSync(path)).digest('hex')
+export const sha256 = (bytes) => createHash('sha256').update(bytes).digest('hex')
 
 /** `os`, `cpu`, and on Linux `libc`, in npm's words. */
 export function platformHere() {
@@ -49,16 +49,3 @@ export function platformHere() {
 }
 
 export const packageName = ({ os, cpu, libc }) => `@custody/threshold-${[os, cpu, libc].filter((each) => each !== null).join('-')}`
-
-/** Where a prebuilt package for this platform is: named, or installed; null: neither. */
-export function prebuiltFolder() {
-  const named = process.env.CUSTODY_PREBUILT
-  const name = packageName(platformHere())
-  if (named) {
-    // The package itself, or the folder in which `npm run prebuild` made it.
-    const within = join(named, name.split('/')[1])
-    return existsSync(join(within, 'package.json')) ? within : named
-  }
-  const installed = join(packages, '..', 'node_modules', name)
-  return existsSync(join(installed, 'package.json')) ? installed : null
-}

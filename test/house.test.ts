@@ -35,7 +35,6 @@ const NEVER: Record<string, string[]> = {
   'key-encryption': ['*'],
   site: ['*'],
   checkout: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'request-auth', 'client', 'console'],
-  'api-types': ['*'],
   reference: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout', 'client', 'console'],
   console: ['platform', 'signer', 'threshold', 'devnet', 'chains', 'checkout'],
   'request-auth': ['*'],

@@ -22,7 +22,7 @@ export default defineConfig({
   description: 'Self-hosted digital-asset custody: threshold-signed wallets, idempotent transfers',
   lang: 'en',
   srcDir: '..',
-  srcExclude: ['**/node_modules/**', '**/{target,dist,.custody}/**', 'examples/**', 'packages/*/{src,test,native}/**', 'packages/*/*/**'],
+  srcExclude: ['**/node_modules{,.*}/**', '**/{target,dist,.custody}/**', 'examples/**', 'packages/*/{src,test,native}/**', 'packages/*/*/**'],
   // A folder, and what a running platform alone can answer.
   ignoreDeadLinks: [/examples\//, /deploy\//, /^https?:\/\/(localhost|127\.0\.0\.1)/],
   lastUpdated: false,

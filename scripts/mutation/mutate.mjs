@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { installTools } from '../tooling.mjs'
 import { copyOf } from './copy.mjs'
 import { MODULES } from './modules.mjs'
 import { mutantsOf } from './sql.mjs'
@@ -33,10 +34,7 @@ const jobs = Number(values.jobs)
 const names = positionals.length > 0 ? positionals : Object.keys(MODULES)
 if (!Number.isInteger(jobs) || jobs < 1 || names.some((name) => !(name in MODULES))) usage()
 
-if (!existsSync(join(here, 'node_modules', '@stryker-mutator', 'instrumenter'))) {
-  const { status } = spawnSync('npm', ['ci', '--ignore-scripts', '--no-fund', '--no-audit'], { cwd: here, stdio: 'inherit' })
-  if (status !== 0) process.exit(1)
-}
+installTools(here)
 const { typescript } = await import('./typescript.mjs')
 const { functions } = await import('./functions.mjs')
 const { killAll } = await import('./processes.mjs')

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { globSync, readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -9,7 +9,8 @@ export interface Block { file: string; line: number; language: string; place: st
 
 /** README, what stands in docs, and each package's README: what a reader copies from. */
 export function documents(): string[] {
-  const inDocs = readdirSync(join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md')).sort()
+  // Tools that build the site are installed there, with documents of their own.
+  const inDocs = globSync('**/*.md', { cwd: join(ROOT, 'docs'), exclude: (path) => path.startsWith('node_modules') }).sort()
   const packages = readdirSync(join(ROOT, 'packages')).sort().map((name) => `packages/${name}/README.md`)
   const all = ['README.md', 'ARCHITECTURE.md', 'SECURITY.md', ...inDocs.map((name) => `docs/${name}`), ...packages]
   return all.filter((name) => readdirSync(join(ROOT, name, '..')).includes(name.split('/').at(-1) as string))

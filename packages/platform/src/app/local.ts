@@ -105,6 +105,12 @@ export async function devnetUrlOf(home: string): Promise<string> {
   return `http://127.0.0.1:${(await portsOf(home)).devnet}`
 }
 
+/** The same where ports have been chosen for the home; null: it was never started. */
+export function knownDevnetUrl(home: string): string | null {
+  const file = join(home, 'ports.json')
+  return existsSync(file) ? `http://127.0.0.1:${(JSON.parse(readFileSync(file, 'utf8')) as Ports).devnet}` : null
+}
+
 /** Speaks to the local chains' control face. */
 export function devnetControl(url: string): (command: Record<string, unknown>) => Promise<Record<string, unknown>> {
   return async (command) => {

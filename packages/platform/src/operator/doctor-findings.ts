@@ -1,6 +1,6 @@
 /** What the doctor found at one place. An error is work that has stopped or will stop; a warning is to be dealt with before it is one. */
 export interface Finding {
-  area: 'signers' | 'database' | 'disk' | 'certificates'
+  area: 'platform' | 'signers' | 'database' | 'disk' | 'certificates'
   level: 'ok' | 'warning' | 'error'
   message: string
   /** What the operator does about it; null where there is nothing to do. */

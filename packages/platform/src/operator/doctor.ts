@@ -1,7 +1,7 @@
 import { ChainError, loadRegistry, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
 import { systemEnvironment } from '../environment.ts'
-import { devnetUrlOf, localEndpoints } from '../app/local.ts'
+import { localEndpoints } from '../app/local.ts'
 import { identityFolder } from '../home.ts'
 import { connectAll, endpointNames } from '../app/connect.ts'
 import type { ChainContext } from '../engine/chain.ts'
@@ -18,12 +18,14 @@ import { certificateLines, diagnoseCertificates } from './doctor-certificates.ts
 import { askDatabase, databaseFindings, type DatabaseFacts } from './doctor-database.ts'
 import { diagnoseDisk } from './doctor-disk.ts'
 import { findingLine, ok, type Finding } from './doctor-findings.ts'
+import { askLocalChains, notRunning, type LocalChains } from './doctor-local.ts'
 import { diagnoseNodes } from './doctor-nodes.ts'
 import { diagnosePublic } from './doctor-public.ts'
 
 export interface Diagnosis {
   network: string
-  state: 'ok' | 'not configured' | 'retired' | 'wrong network' | 'unreachable'
+  /** `not started`, `not running`: local chains alone. The first starts with its first use, which a diagnosis is not. */
+  state: 'ok' | 'not started' | 'not running' | 'not configured' | 'retired' | 'wrong network' | 'unreachable'
   host: string | null
   height: number | null
   milliseconds: number | null
@@ -71,8 +73,11 @@ async function diagnoseLoops(home: string): Promise<FailingLoop[]> {
   }
 }
 
-/** What a running platform says of its database and prices; null where none runs on this home. */
-async function askPlatform(home: string): Promise<{ database: DatabaseFacts | { error: unknown }; unpriced: string[] } | null> {
+/** What a running platform says. */
+interface PlatformFacts { database: DatabaseFacts | { error: unknown }; unpriced: string[] }
+
+/** Of its database and prices; null where none runs on this home. */
+async function askPlatform(home: string): Promise<PlatformFacts | null> {
   try {
     return await callPlatform(home, 'doctor', {}) as unknown as { database: DatabaseFacts; unpriced: string[] }
   } catch (error) {
@@ -81,8 +86,7 @@ async function askPlatform(home: string): Promise<{ database: DatabaseFacts | { 
 }
 
 /** Of signer nodes, database, disk and public certificate. */
-async function diagnoseHosts(settings: Settings, folder: string): Promise<{ findings: Finding[]; unpriced: string[] }> {
-  const platform = await askPlatform(settings.home)
+async function diagnoseHosts(settings: Settings, folder: string, platform: PlatformFacts | null): Promise<Finding[]> {
   const isRunning = platform !== null
   // The local nodes and the embedded database run with the platform.
   const nodes = settings.network === 'local' && !isRunning ? []
@@ -90,14 +94,21 @@ async function diagnoseHosts(settings: Settings, folder: string): Promise<{ find
   const database = isRunning ? databaseFindings(platform.database, true)
     : settings.databaseUrl === null ? [ok('database', 'the embedded one runs with the platform: start it, and run this again')]
       : databaseFindings(await askDatabase(settings.databaseUrl, settings.databasePooled).catch((error: unknown) => ({ error })), false)
-  return {
-    findings: [
-      ...nodes, ...database, ...diagnoseDisk('the data folder', settings.home),
-      ...(settings.walArchive === null ? [] : diagnoseDisk('the archived log', settings.walArchive)),
-      ...await diagnosePublic(settings.publicUrl),
-    ],
-    unpriced: platform?.unpriced ?? [],
-  }
+  return [
+    ...nodes, ...database, ...diagnoseDisk('the data folder', settings.home),
+    ...(settings.walArchive === null ? [] : diagnoseDisk('the archived log', settings.walArchive)),
+    ...await diagnosePublic(settings.publicUrl),
+  ]
+}
+
+const LOCAL_START = 'the local chains run with "npm start"'
+
+/** What is known of a local network without asking its chain; null: the chain runs and is asked. */
+function withoutAsking(local: LocalChains | null, network: string): Pick<Diagnosis, 'state' | 'advice'> | null {
+  if (local === null) return null
+  if (local.state === 'away') return { state: 'not running', advice: LOCAL_START }
+  if (local.state === 'failed') return { state: 'unreachable', advice: `${local.reason}; ${LOCAL_START}` }
+  return local.started.has(network) ? null : { state: 'not started', advice: 'it starts with its first use' }
 }
 
 /**
@@ -108,14 +119,19 @@ async function diagnoseHosts(settings: Settings, folder: string): Promise<{ find
 export async function doctor(): Promise<{ result: Record<string, unknown>; text: string[]; exitCode: number }> {
   const settings = readSettings()
   const registry = loadRegistry(settings.network)
-  const devnetUrl = settings.network === 'local' ? settings.localChains ?? await devnetUrlOf(settings.home) : null
+  const platform = await askPlatform(settings.home)
+  const local = settings.network === 'local' ? await askLocalChains(settings, platform !== null) : null
+  const devnetUrl = local?.state === 'running' ? local.url : null
   const endpoints = devnetUrl === null ? settings.endpoints : localEndpoints(devnetUrl, registry.networks)
   const folder = identityFolder(settings.home)
   const context = withoutPlatform(registry)
   const sources = priceSources(pricesInstallation(settings.prices, devnetUrl, registry), systemEnvironment(), fetch)
+  // Where the local chains do not answer, their prices do not either, and no public source is asked in their place.
+  const arePricesAsked = local === null || local.state === 'running'
   const diagnosing = Promise.all([
     diagnoseCertificates(folder), diagnoseBans(folder), diagnoseLoops(settings.home),
-    diagnosePrices(sources, coinsInUse(registry, (code) => endpoints[code] !== undefined)), diagnoseHosts(settings, folder),
+    diagnosePrices(sources, arePricesAsked ? coinsInUse(registry, (code) => endpoints[code] !== undefined) : []),
+    diagnoseHosts(settings, folder, platform),
   ])
   const each = registry.networks.flatMap(({ code, status }) => {
     const { endpoints: own = [] } = endpoints[code] ?? {}
@@ -132,6 +148,8 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
         advice: `since ${status.since}: ${status.reason}`,
       }
     }
+    const known = withoutAsking(local, code)
+    if (known !== null) return { network: code, host: null, height: null, milliseconds: null, limits: closed, ...known }
     const networks = new Networks(endpoint ? connectAll(context, { [code]: { endpoints: [endpoint], quorum: 1 } }, fetch) : [])
     if (!endpoint || !networks.has(code)) {
       return {
@@ -152,19 +170,23 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
       return {
         network: code, state, host, height: null, milliseconds: null, limits: closed,
-        advice: `${reasonOf(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}`,
+        advice: `${reasonOf(error)}; ${settings.network === 'local' ? LOCAL_START : WORDS[state]}`,
       }
     }
   }))
   const configured = found.filter(({ state }) => state !== 'not configured' && state !== 'retired')
-  const [certificates, bans, loops, prices, { findings, unpriced }] = await diagnosing
+  const [certificates, bans, loops, prices, ofHosts] = await diagnosing
+  const findings = local?.state === 'away' ? [notRunning(), ...ofHosts] : ofHosts
+  const unpriced = platform?.unpriced ?? []
+  const isFine = new Set<Diagnosis['state']>(['ok', 'not started', 'not running'])
   const isExpired = certificates.some(({ state }) => state === 'expired')
-  const isWell = configured.length > 0 && configured.every(({ state }) => state === 'ok')
+  const isWell = configured.length > 0 && configured.every(({ state }) => isFine.has(state))
     && !isExpired && bans.length === 0 && loops.length === 0 && prices.missing.length === 0
     && prices.stale.length === 0 && unpriced.length === 0 && findings.every(({ level }) => level !== 'error')
   const text = [
     `${settings.network}: ${count(configured)} of ${count(found.filter(({ state }) => state !== 'retired'))} networks configured`,
-    ...found.flatMap((each) => [diagnosisLine(each), ...each.limits.map((limit) => `        ${each.network}: ${limit}`)]),
+    ...found.filter(({ state }) => state !== 'not running').flatMap((each) =>
+      [diagnosisLine(each), ...each.limits.map((limit) => `        ${each.network}: ${limit}`)]),
     ...findings.map(findingLine),
     ...certificates.flatMap(certificateLines),
     ...bans.map(banLine),

@@ -1,0 +1,22 @@
+// npm run lint    oxlint over the code; redocly's strict rules over the OpenAPI document; attw over the types of the packed client
+// Its first run installs what the latter two need (scripts/lint/package-lock.json).
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { root, underPinnedNode } from './pinned-node.mjs'
+import { installTools } from './tooling.mjs'
+
+await underPinnedNode(fileURLToPath(import.meta.url))
+const env = { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' }
+
+/** Ends this process where it fails. */
+function run(program, words) {
+  const { status, error } = spawnSync(process.execPath, [join(root, program), ...words], { cwd: root, env, stdio: 'inherit' })
+  if (error) console.error(error.message)
+  if (status !== 0) process.exit(status ?? 1)
+}
+
+run('node_modules/oxlint/bin/oxlint', ['--deny-warnings'])
+installTools(join(root, 'scripts/lint'))
+run('scripts/lint/node_modules/@redocly/cli/bin/cli.js', ['lint', 'docs/openapi.json'])
+run('scripts/lint/packed-types.mjs', [])

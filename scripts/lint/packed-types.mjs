@@ -1,0 +1,31 @@
+// Packs @custody/client as npm would publish it, and lets attw ("are the types wrong") resolve its types as each kind of project does.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core'
+import { makePackage } from '../../packages/client/scripts/pack.mjs'
+
+/** It is an ES module alone: projects that resolve as Node 10 did, or require it, are not meant. */
+const NOT_MEANT = new Set(['node10', 'node16-cjs'])
+
+async function check(folder) {
+  const made = join(folder, 'made')
+  await makePackage(made)
+  const packed = spawnSync('npm', ['pack', '--silent', '--pack-destination', folder], { cwd: made, encoding: 'utf8' })
+  if (packed.status !== 0) throw new Error(`npm pack: ${packed.stderr}`)
+  const tarball = Uint8Array.from(readFileSync(join(folder, packed.stdout.trim())))
+  const { types, problems = [] } = await checkPackage(createPackageFromTarballData(tarball))
+  if (types === false || types.kind !== 'included') return ['it brings no types']
+  return problems.filter(({ resolutionKind }) => !NOT_MEANT.has(resolutionKind)).map((each) => JSON.stringify(each))
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'custody-packed-types-'))
+try {
+  const found = await check(folder)
+  for (const each of found) console.error(`@custody/client: ${each}`)
+  if (found.length === 0) console.log('The types of the packed @custody/client resolve.')
+  process.exitCode = found.length === 0 ? 0 : 1
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

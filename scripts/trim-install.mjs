@@ -1,0 +1,41 @@
+// Removes from node_modules what nothing here reads, after each `npm ci` and before anything is built. Each line of UNREAD says why; a
+// test holds that none of it is imported. `npm ci` brings everything back, and `--ignore-scripts` leaves all as npm put it.
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..')
+
+/** Below node_modules. */
+const UNREAD = [
+  // Node's headers and manual pages: the native addons speak Node-API, whose names they bring themselves.
+  ['node/node_modules', /^node-[a-z0-9-]+$/, ['include', 'share', 'CHANGELOG.md']],
+  // CommonJS and browser builds: the house is made of ES modules, and its pages import neither.
+  ['', /^ccxt$/, ['dist']],
+  ['@stellar', /^stellar-sdk$/, ['dist']],
+  ['', /^(tronweb|ethers)$/, ['dist']],
+  // Its tests with their data.
+  ['', /^bitcore-lib$/, ['test']],
+]
+/** Source maps, for debuggers: Node reads them with --enable-source-maps alone, which is nowhere given. */
+const SOURCE_MAP = /\.([cm]?[jt]s|css)\.map$/
+
+const entries = (folder) => (existsSync(folder) ? readdirSync(folder, { withFileTypes: true }) : [])
+
+function removeSourceMaps(folder) {
+  for (const each of entries(folder)) {
+    const path = join(folder, each.name)
+    // A link leads to a package of ours, or to what is visited anyway.
+    if (each.isDirectory()) {
+      if (each.name !== '.cache') removeSourceMaps(path)
+    } else if (each.isFile() && SOURCE_MAP.test(each.name)) rmSync(path)
+  }
+}
+
+const modules = join(root, 'node_modules')
+for (const [folder, name, parts] of UNREAD) {
+  for (const each of entries(join(modules, folder)).filter((one) => one.isDirectory() && name.test(one.name))) {
+    for (const part of parts) rmSync(join(modules, folder, each.name, part), { recursive: true, force: true })
+  }
+}
+for (const folder of [modules, ...entries(join(root, 'packages')).map((each) => join(root, 'packages', each.name, 'node_modules'))]) removeSourceMaps(folder)
