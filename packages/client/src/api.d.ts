@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 33595e46f6d5e3952f00f44a90a1198d531e9c1dac4486b59ecc5e084096e8a3
-// types e22574f6ec52af8e268f6c6ff96f88938f32aec0baa3d32f91192f0bd44cb150
+// document 2d7b6547cba224f8820a83ff05e2bdb3dd978f2dce9c8b614ec8c42e9951ef87
+// types 46e1e1d0dad4e1fd526b9f654cd48ba37b7edf3d7c981f2fbb53b8eb531ac9df
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1760,7 +1760,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
@@ -1802,7 +1805,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
@@ -1846,7 +1852,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
