@@ -72,6 +72,24 @@ test('the search of transactions finds senders, destinations, ids and memos, and
   assert.deepEqual(visitor.problems, [])
 })
 
+test('a value that is shortened says so and has all digits on hovering; the page of the transaction shows them, and every digit of the coin', async () => {
+  await api.database.query('update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1', [ids[0]])
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  const value = page.getByText('≈ $1,312.50', { exact: true })
+  assert.equal(await value.getAttribute('title'), '$1,312.509001')
+  // What is whole in cents is exact as it stands.
+  const whole = page.getByText('$0.10', { exact: true }).first()
+  assert.equal(await whole.getAttribute('title'), null)
+  await page.getByText('−1,234,567,890.12345678 BTC', { exact: true }).waitFor()
+  await look(page, 'values of transactions', { picture: 'values', isOnPhone: true })
+  await page.goto(`${origin}/console/w/acme/main/transactions/${ids[0]}`)
+  await page.getByText('≈ $1,312.50 at the time').waitFor()
+  await page.locator('dl', { hasText: 'Value at the time' }).getByText('$1,312.509001', { exact: true }).waitFor()
+  await api.database.query('update transactions set amount_usd = 100000, amount = 10000000 where id = $1', [ids[0]])
+  assert.deepEqual(visitor.problems, [])
+})
+
 const notice = () => page.locator('.network-notice')
 const again = () => notice().getByRole('button', { name: 'Try again', exact: true })
 
