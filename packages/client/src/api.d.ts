@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 2d7b6547cba224f8820a83ff05e2bdb3dd978f2dce9c8b614ec8c42e9951ef87
-// types 46e1e1d0dad4e1fd526b9f654cd48ba37b7edf3d7c981f2fbb53b8eb531ac9df
+// document bc9ebd830fdf81b581e71260886769e309640eef74c1bc5aa93996cba1bbf52c
+// types 696c2c8f9d0852f021a7b1dae2e65d423413f6deea216435d5a8e8b2a9ab10a0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -2423,8 +2423,10 @@ export interface operations {
                 id?: string;
                 /** @description The idempotency key given at creation, exactly */
                 sequence_id?: string;
-                /** @description Only those with this memo */
+                /** @description The whole memo, exactly */
                 memo?: string;
+                /** @description Beginning of the memo; the letters a to z in any case. More than 1000 such memos in the sub-account are 400 */
+                memo_begins?: string;
                 /** @description Fuel, Sweep and what else the platform does by itself is shown only where it is asked for */
                 type?: "Withdraw" | "Deposit" | "Sweep" | "Fuel" | "GasTankDeposit" | "GasTankDrain" | "Stake" | "Unstake" | "Release" | "EnergyLoan" | "EnergyReturn";
                 /** @description Page number; 1 where it is absent */
