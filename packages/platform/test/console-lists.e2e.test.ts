@@ -96,6 +96,36 @@ test('a beginning of very many memos asks for more of the memo; an address that 
   assert.deepEqual(visitor.problems.splice(0).filter((problem) => !problem.includes('400')), [])
 })
 
+test('commands are shown as the installation has them: npx custody in a checkout, custody in a bundle', async () => {
+  const places = [
+    ['audit-log', 'audit-log verify FILE'], ['prepaid', `prepaid-fee adjust --workspace 'acme' --amount 500`],
+    ['tanks/TRX', `gas-tank set --workspace 'acme' --network TRX --threshold 0.5`],
+  ] as const
+  const before = process.env['CUSTODY_BUNDLE']
+  try {
+    for (const [bundle, name] of [[undefined, 'npx custody'], ['platform', 'custody']] as const) {
+      if (bundle === undefined) delete process.env['CUSTODY_BUNDLE']
+      else process.env['CUSTODY_BUNDLE'] = bundle
+      for (const [path, words] of places) {
+        await page.goto(`${origin}/console/w/acme/main/${path}`)
+        const command = page.locator('pre', { hasText: words }).first()
+        await command.waitFor()
+        assert.ok((await command.innerText()).startsWith(`${name} ${words}`), await command.innerText())
+      }
+      // A write that this browser cannot sign is shown as a command.
+      await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
+      await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
+      await page.getByRole('button', { name: 'Create', exact: true }).click()
+      const dialog = page.getByRole('dialog', { name: 'To be signed elsewhere' })
+      assert.match(await dialog.locator('pre').first().innerText(), new RegExp(`^${name} request POST '/dac/v1/create-wallet'`))
+    }
+  } finally {
+    if (before === undefined) delete process.env['CUSTODY_BUNDLE']
+    else process.env['CUSTODY_BUNDLE'] = before
+  }
+  assert.deepEqual(visitor.problems, [])
+})
+
 test('a value that is shortened says so and has all digits on hovering; the page of the transaction shows them, and every digit of the coin', async () => {
   await api.database.query('update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1', [ids[0]])
   await page.goto(`${origin}/console/w/acme/main/transactions`)

@@ -1,5 +1,6 @@
 import { ChainError, loadRegistry, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
+import { asInstalled } from '@custody/chains/terminal'
 import { systemEnvironment } from '../environment.ts'
 import { devnetUrlOf, localEndpoints } from '../app/local.ts'
 import { identityFolder } from '../home.ts'
@@ -152,7 +153,8 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
       return {
         network: code, state, host, height: null, milliseconds: null, limits: closed,
-        advice: `${reasonOf(error)}; ${settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state]}`,
+        advice: `${reasonOf(error)}; ${asInstalled(
+          settings.network === 'local' ? 'the local chains run with "npm start"' : WORDS[state] as string)}`,
       }
     }
   }))

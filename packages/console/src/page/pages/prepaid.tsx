@@ -1,4 +1,5 @@
 import { usd } from '../amounts.ts'
+import { custody } from '../api/command.ts'
 import { askPrepaidFee } from '../api/ask.ts'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
@@ -116,7 +117,7 @@ export function Prepaid() {
           <Card title="Top up" lead="The operator books what you paid.">
             <Code
               label="Command of the operator"
-              text={`npx custody prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`}
+              text={custody(`prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`)}
             />
           </Card>
         </div>
