@@ -178,10 +178,12 @@ export function TransactionPage({ id = '' }: { id?: string }) {
               {isOutgoing(transaction) ? '−' : '+'}
               <Amount value={transaction.amount} of={transaction.asset} />
               {transaction.amount_in_usd === null ? null : (
-                <span class="total-usd muted">
+                <>
                   {' '}
-                  <Worth value={transaction.amount_in_usd} /> at the time
-                </span>
+                  <span class="total-usd muted">
+                    <Worth value={transaction.amount_in_usd} /> at the time
+                  </span>
+                </>
               )}
             </p>
             <Confirmations story={data} />

@@ -85,10 +85,12 @@ export function Review({
         <p class="total">
           −<Amount value={amount.text} of={draft.asset} />
           {price === null ? null : (
-            <span class="total-usd muted">
+            <>
               {' '}
-              <Worth value={worth(amount.text, price)} />
-            </span>
+              <span class="total-usd muted">
+                <Worth value={worth(amount.text, price)} />
+              </span>
+            </>
           )}
         </p>
         <p class="review-address">
