@@ -28,12 +28,15 @@ export class TerminalError extends Error {
   }
 }
 
+/** How this installation calls the command line: a bundle has it on the PATH of its host, a checkout by npx. */
+export const commandName = (): 'custody' | 'npx custody' => (process.env['CUSTODY_BUNDLE'] === undefined ? 'npx custody' : 'custody')
+
 /**
  * A sentence with the operator's commands as this installation has them: in a bundle `custody`, in a checkout `npx custody` and
  * `npm start`, as our texts are written. For our own sentences, never for data.
  */
 export const asInstalled = (text: string): string => (
-  process.env['CUSTODY_BUNDLE'] === undefined ? text : text.replaceAll('npx custody ', 'custody ').replaceAll('npm start', 'custody start'))
+  commandName() === 'npx custody' ? text : text.replaceAll(/\bnpx custody\b/g, 'custody').replaceAll('npm start', 'custody start'))
 
 /** The message of an error. Only a {@link TerminalError} may have several lines. */
 export const errorText = (error: unknown): string => (

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { errorText, jsonText, manyLines, oneLine, TerminalError } from '../src/terminal.ts'
+import { asInstalled, commandName, errorText, jsonText, manyLines, oneLine, TerminalError } from '../src/terminal.ts'
 
 const range = (from: number, to: number): number[] => Array.from({ length: to - from + 1 }, (_, at) => from + at)
 const UNSAFE = [...range(0, 0x1f), ...range(0x7f, 0x9f), 0x61c, 0x200e, 0x200f, ...range(0x2028, 0x202e), ...range(0x2066, 0x2069), 0xd800]
@@ -28,4 +28,19 @@ test('JSON is printed without such characters and parses to the same value', () 
 test('only an error made for the terminal has several lines, and each of its arguments is one line', () => {
   assert.equal(errorText(new TerminalError('--a: b\nc', 'Usage: d')), '--a: b\\u000ac\nUsage: d')
   assert.equal(errorText(new Error('one\ntwo\u009b2K')), 'one\\u000atwo\\u009b2K')
+})
+
+test('our own sentences name the commands as the installation has them: npx custody in a checkout, custody in a bundle', () => {
+  const sentence = 'start it with "npm start"; `npx custody doctor` and npx custody: npx custodyx'
+  const before = process.env['CUSTODY_BUNDLE']
+  try {
+    delete process.env['CUSTODY_BUNDLE']
+    assert.deepEqual([commandName(), asInstalled(sentence)], ['npx custody', sentence])
+    process.env['CUSTODY_BUNDLE'] = 'platform'
+    assert.deepEqual([commandName(), asInstalled(sentence)],
+      ['custody', 'start it with "custody start"; `custody doctor` and custody: npx custodyx'])
+  } finally {
+    if (before === undefined) delete process.env['CUSTODY_BUNDLE']
+    else process.env['CUSTODY_BUNDLE'] = before
+  }
 })

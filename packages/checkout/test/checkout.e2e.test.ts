@@ -236,6 +236,42 @@ test('each language: its words, its direction, nothing unsaid and nothing wider 
   }
 })
 
+test('each language: amounts, rate and counters have its separators, and what is copied has a point', async () => {
+  const due = '12345.681819'
+  const url = fixture.add('numbers', {
+    fiat: 'EUR', fiat_amount: '24900.005', exception: 'partial', selected: selectedOf('XRP', { paid_amount: '1234.5', due_amount: due }),
+    payments: [paymentOf('XRP', '1234.5', { confirmations: 1000, required: 2000 })],
+  })
+  const plain = (text: string) => text.replaceAll(/[\u00a0\u202f]/g, ' ').replaceAll(/[\u200e\u200f]/g, '').trim()
+  for (const [locale, paid, missing, asked, confirmations] of [
+    ['en-US', '1,234.5 XRP', '12,345.681819 XRP', '€24,900.005', /1,000 of 2,000/],
+    ['de-DE', '1.234,5 XRP', '12.345,681819 XRP', '24.900,005 €', /1\.000 von 2\.000/],
+    ['es-ES', '1234,5 XRP', '12.345,681819 XRP', '24.900,005 €', /1000 .*2000/],
+    ['ru-RU', '1 234,5 XRP', '12 345,681819 XRP', '24 900,005 €', /1 000 .*2 000/],
+    ['zh-CN', '1,234.5 XRP', '12,345.681819 XRP', '€24,900.005', /1,000.*2,000|2,000.*1,000/],
+    ['ar-EG', '1,234.5 XRP', '12,345.681819 XRP', '24,900.005 €', /1,000 .*2,000/],
+  ] as const) {
+    const { page, clean, close } = await visit(browser, url, { ...DESK, locale })
+    const field = page.locator('.field-amount')
+    await field.waitFor()
+    assert.equal(plain(await field.locator('.amount').innerText()), missing, locale)
+    assert.equal(plain(await page.locator('.payment-amount').innerText()), paid, locale)
+    assert.equal(plain(await page.locator('.summary-amount').innerText()), asked, locale)
+    assert.match(plain(await page.locator('.payment-status').innerText()), confirmations, locale)
+    await field.locator('button').click()
+    await page.locator('.field-amount .copy.is-done').waitFor()
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), due, locale)
+    assert.ok((await page.locator('a.button.primary').getAttribute('href'))?.includes(`amount=${due}`), locale)
+    // Selected by hand, as where the browser allows no copying, it is the same text.
+    await page.evaluate(() => navigator.clipboard.writeText('nothing'))
+    await field.locator('.amount').selectText()
+    await page.keyboard.press('ControlOrMeta+C')
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), due, locale)
+    await clean()
+    await close()
+  }
+})
+
 test('by the keyboard alone, at 1280 pixels in the dark', async () => {
   const { page, clean, close } = await visit(browser, fixture.add('keys'), DESK)
   await says(page, 'How would')

@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 33595e46f6d5e3952f00f44a90a1198d531e9c1dac4486b59ecc5e084096e8a3
-// types e22574f6ec52af8e268f6c6ff96f88938f32aec0baa3d32f91192f0bd44cb150
+// document bc9ebd830fdf81b581e71260886769e309640eef74c1bc5aa93996cba1bbf52c
+// types 696c2c8f9d0852f021a7b1dae2e65d423413f6deea216435d5a8e8b2a9ab10a0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1760,7 +1760,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
@@ -1802,7 +1805,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
@@ -1846,7 +1852,10 @@ export interface components {
             memo: string;
             sequence_id: string | null;
             failure_reason: string | null;
-            /** Format: decimal */
+            /**
+             * Format: decimal
+             * @description Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. null where there was no current price
+             */
             amount_in_usd: Decimal | null;
             /**
              * Format: decimal
@@ -2414,8 +2423,10 @@ export interface operations {
                 id?: string;
                 /** @description The idempotency key given at creation, exactly */
                 sequence_id?: string;
-                /** @description Only those with this memo */
+                /** @description The whole memo, exactly */
                 memo?: string;
+                /** @description Beginning of the memo; the letters a to z in any case. More than 1000 such memos in the sub-account are 400 */
+                memo_begins?: string;
                 /** @description Fuel, Sweep and what else the platform does by itself is shown only where it is asked for */
                 type?: "Withdraw" | "Deposit" | "Sweep" | "Fuel" | "GasTankDeposit" | "GasTankDrain" | "Stake" | "Unstake" | "Release" | "EnergyLoan" | "EnergyReturn";
                 /** @description Page number; 1 where it is absent */

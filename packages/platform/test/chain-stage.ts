@@ -52,7 +52,7 @@ export function stageServices(
     knownWallets: new KnownWallets(database), withdrawals: new Withdrawals(database),
     registry, kinds: KINDS, tanks, forwards, invoices,
     checkout: { base: 'http://pay.test', moved: { ring: () => undefined }, checkWebhook: () => undefined }, addresses: new AddressBook(() => services),
-    hold: new Hold(), work: { ring: () => undefined }, reconciling: { job: null }, ...parts,
+    hold: new Hold(), work: { ring: () => undefined }, reconciling: { job: null }, prices: { price: () => null }, ...parts,
   } as unknown as Services
   setChains(services, clients, networks)
   return services

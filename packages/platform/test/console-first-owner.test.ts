@@ -72,6 +72,6 @@ test('the first owner joins by a link of the start, which is stored as its hash,
   const { body } = await owner.browser.ask<{ workspaces: unknown; person: object }>('GET', '/session')
   assert.deepEqual(body, {
     person: { id: owner.id, email: 'owner@example.test', name: 'owner@example.test', has_password: true, has_totp: true, recovery_codes_left: 10, passkeys: 0 },
-    workspaces: [{ name: 'acme', role: 'owner', sub_accounts: [] }], passkeys_available: true, network: 'local', version: '0.1.0',
+    workspaces: [{ name: 'acme', role: 'owner', sub_accounts: [] }], passkeys_available: true, network: 'local', version: '0.1.0', command: 'npx custody',
   })
 })

@@ -43,14 +43,14 @@ before(async () => {
 after(async () => { await browser?.close() })
 
 const rows = () => page.locator('tbody tr a.row-link')
-const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or whole memo' })
+const box = () => page.getByRole('searchbox', { name: 'Id, hash, address or start of a memo' })
 
 test('the search of transactions finds senders, destinations, ids and memos, and keeps what it found in the address', async () => {
   await page.goto(`${origin}/console/w/acme/main/transactions`)
   await rows().nth(2).waitFor()
   for (const [text, by, found] of [
-    [SENDER, 'address', [ids[2]]], [TO.toUpperCase(), 'address', [...ids].reverse()], ['rent of March', 'memo', [ids[0]]],
-    ['invoice-17', 'memo', [ids[1]]], [ids[1] as string, 'id', [ids[1]]], ['nothing-has-this-memo-1', 'address', []],
+    [SENDER, 'address', [ids[2]]], [TO.toUpperCase(), 'address', [...ids].reverse()], ['rent of March', 'memo_begins', [ids[0]]],
+    ['INVOICE', 'memo_begins', [ids[1]]], ['sal', 'memo_begins', [ids[2]]], ['March', 'memo_begins', []], [ids[1] as string, 'id', [ids[1]]], ['nothing-has-this-memo-1', 'address', []],
   ] as const) {
     await box().fill(text)
     await box().press('Enter')
@@ -69,6 +69,78 @@ test('the search of transactions finds senders, destinations, ids and memos, and
   await box().press('Enter')
   await rows().nth(2).waitFor()
   assert.equal(new URL(page.url()).search, '')
+  assert.deepEqual(visitor.problems, [])
+})
+
+test('a beginning of very many memos asks for more of the memo; an address that begins so is found', async () => {
+  const more = `insert into transactions (id, kind, workspace_id, sub_account_id, asset, network, amount, fee_asset, source_type, destination_type,
+       destination_id, memo, state, status, created_at, confirmed_at)
+     select gen_random_uuid(), kind, workspace_id, sub_account_id, asset, network, n, fee_asset, source_type, destination_type,
+       case n when 1 then 'payroll' else 'bcrt1qexample' end, 'payroll ' || n, 'CONFIRMED', 'confirmed', timestamptz '2026-01-01',
+       timestamptz '2026-01-01' from transactions, generate_series(1, 1001) n where id = $1`
+  await api.database.query(more, [ids[0]])
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await box().fill('Payroll ')
+  await box().press('Enter')
+  await page.getByText('1–1 of 1').waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('address'), 'Payroll')
+  for (const text of ['payro', 'payroll 1 and']) {
+    await box().fill(text)
+    await box().press('Enter')
+    await page.getByText(text === 'payro' ? 'give more of it' : 'Nothing fits these filters').waitFor()
+  }
+  await box().fill('payroll 100')
+  await box().press('Enter')
+  await page.getByText('1–3 of 3').waitFor()
+  await api.database.query(`delete from transactions where memo like 'payroll %'`)
+  assert.deepEqual(visitor.problems.splice(0).filter((problem) => !problem.includes('400')), [])
+})
+
+test('commands are shown as the installation has them: npx custody in a checkout, custody in a bundle', async () => {
+  const places = [
+    ['audit-log', 'audit-log verify FILE'], ['prepaid', `prepaid-fee adjust --workspace 'acme' --amount 500`],
+    ['tanks/TRX', `gas-tank set --workspace 'acme' --network TRX --threshold 0.5`],
+  ] as const
+  const before = process.env['CUSTODY_BUNDLE']
+  try {
+    for (const [bundle, name] of [[undefined, 'npx custody'], ['platform', 'custody']] as const) {
+      if (bundle === undefined) delete process.env['CUSTODY_BUNDLE']
+      else process.env['CUSTODY_BUNDLE'] = bundle
+      for (const [path, words] of places) {
+        await page.goto(`${origin}/console/w/acme/main/${path}`)
+        const command = page.locator('pre', { hasText: words }).first()
+        await command.waitFor()
+        assert.ok((await command.innerText()).startsWith(`${name} ${words}`), await command.innerText())
+      }
+      // A write that this browser cannot sign is shown as a command.
+      await page.goto(`${origin}/console/w/acme/main/wallets?new=`)
+      await page.getByLabel('Asset', { exact: true }).selectOption('XRP')
+      await page.getByRole('button', { name: 'Create', exact: true }).click()
+      const dialog = page.getByRole('dialog', { name: 'To be signed elsewhere' })
+      assert.match(await dialog.locator('pre').first().innerText(), new RegExp(`^${name} request POST '/dac/v1/create-wallet'`))
+    }
+  } finally {
+    if (before === undefined) delete process.env['CUSTODY_BUNDLE']
+    else process.env['CUSTODY_BUNDLE'] = before
+  }
+  assert.deepEqual(visitor.problems, [])
+})
+
+test('a value that is shortened says so and has all digits on hovering; the page of the transaction shows them, and every digit of the coin', async () => {
+  await api.database.query('update transactions set amount_usd = 1312509001, amount = 123456789012345678 where id = $1', [ids[0]])
+  await page.goto(`${origin}/console/w/acme/main/transactions`)
+  await rows().nth(2).waitFor()
+  const value = page.getByText('≈ $1,312.50', { exact: true })
+  assert.equal(await value.getAttribute('title'), '$1,312.509001')
+  // What is whole in cents is exact as it stands.
+  const whole = page.getByText('$0.10', { exact: true }).first()
+  assert.equal(await whole.getAttribute('title'), null)
+  await page.getByText('−1,234,567,890.12345678 BTC', { exact: true }).waitFor()
+  await look(page, 'values of transactions', { picture: 'values', isOnPhone: true })
+  await page.goto(`${origin}/console/w/acme/main/transactions/${ids[0]}`)
+  await page.getByText('≈ $1,312.50 at the time').waitFor()
+  await page.locator('dl', { hasText: 'Value at the time' }).getByText('$1,312.509001', { exact: true }).waitFor()
+  await api.database.query('update transactions set amount_usd = 100000, amount = 10000000 where id = $1', [ids[0]])
   assert.deepEqual(visitor.problems, [])
 })
 

@@ -1,6 +1,7 @@
 // Sign-in by e-mail address and recovery code, for people without a password, on the real server and database.
 import assert from 'node:assert/strict'
 import { before, beforeEach, test } from 'node:test'
+import { resetPerson } from '../src/operator/console.ts'
 import { invite } from '../src/people/invitations.ts'
 import { useApi, type Problem } from './api-support.ts'
 import { Authenticator, Browser, codeOf, join, type Somebody } from './console-stage.ts'
@@ -26,25 +27,32 @@ beforeEach(() => {
   now += 86_400_001
 })
 
-/** A person who joined by passkey and has no password. @param withCodes whether they made recovery codes */
-async function passkeyPerson(withCodes = true) {
-  const email = `passkey${++people}@example.test`
-  const { token } = await invite(api.services, api.database, { workspaceId: workspace, role: 'viewer', email: null, person: null, by: null })
+/** Takes a link by a new passkey. */
+async function takeByPasskey(token: string, email: string) {
   const browser = new Browser(api)
   const phone = new Authenticator()
   const begun = await browser.ask<{ challenge_id: string; options: { challenge: string; user: { id: string } } }>(
     'POST', `/join/${token}/passkey/options`, { email, name: 'Passkey' })
+  assert.equal(begun.status, 200, begun.text)
   const joined = await browser.ask<SignedIn>('POST', `/join/${token}/passkey`, {
     challenge_id: begun.body.challenge_id, response: phone.create(begun.body.options, browser.origin),
   })
   assert.equal(joined.status, 200, joined.text)
-  let codes: string[] = []
-  if (withCodes) {
-    const made = await browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
-    assert.equal(made.status, 200, made.text)
-    codes = made.body.recovery_codes
-  }
-  return { email, browser, phone, codes, id: joined.body.person.id }
+  return { email, browser, phone, person: joined.body.person }
+}
+
+async function makeCodes(browser: Browser): Promise<string[]> {
+  const made = await browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
+  assert.equal(made.status, 200, made.text)
+  return made.body.recovery_codes
+}
+
+/** A person who joined by passkey and has no password. @param withCodes whether they made recovery codes */
+async function passkeyPerson(withCodes = true) {
+  const email = `passkey${++people}@example.test`
+  const { token } = await invite(api.services, api.database, { workspaceId: workspace, role: 'viewer', email: null, person: null, by: null })
+  const { browser, phone, person } = await takeByPasskey(token, email)
+  return { email, browser, phone, codes: withCodes ? await makeCodes(browser) : [], id: person.id }
 }
 
 const byCode = (email: string, code: string, browser = new Browser(api)) => (
@@ -176,11 +184,25 @@ test('one client address can try only so many codes in a minute, over all e-mail
   assert.equal((await byCode(who.email, who.codes[0] as string)).status, 200)
 })
 
-test('codes of a removed password, of an earlier set, and of factors that the operator reset sign in no more', async () => {
+test('codes of an earlier set and of a removed password sign in no more', async () => {
   const who = await passkeyPerson()
   const renewed = await who.browser.ask<{ recovery_codes: string[] }>('POST', '/me/recovery-codes')
   await refused(byCode(who.email, who.codes[0] as string), 401, 'SIGN_IN_FAILED')
   assert.equal((await who.browser.ask('POST', '/me/password', { password: owner.password })).status, 200)
   assert.equal((await who.browser.ask('DELETE', '/me/password')).status, 200)
   await refused(byCode(who.email, renewed.body.recovery_codes[0] as string), 401, 'SIGN_IN_FAILED')
+})
+
+test('codes sign in until the operator’s reset link is taken, and no more from then on; codes made afterwards do', async () => {
+  const who = await passkeyPerson()
+  const [first = '', second = ''] = who.codes
+  const { link } = await resetPerson(api.services, { email: who.email })
+  const token = /\/join\/([^/]+)$/.exec(String(link))?.[1] ?? assert.fail(String(link))
+  // The link alone changes nothing: who lost it must not be locked out by it.
+  assert.equal((await byCode(who.email, first, who.browser)).status, 200)
+  const again = await takeByPasskey(token, who.email)
+  assert.deepEqual([again.person.id, again.person.recovery_codes_left, again.person.passkeys], [who.id, 0, 1])
+  await refused(byCode(who.email, second), 401, 'SIGN_IN_FAILED')
+  assert.equal((await who.browser.ask('GET', '/me/sessions')).status, 401, 'the session from before the reset')
+  assert.equal((await byCode(who.email, (await makeCodes(again.browser))[0] as string)).status, 200)
 })

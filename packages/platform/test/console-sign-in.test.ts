@@ -382,3 +382,25 @@ test('no log, and no table of rows as they are, holds a token, a code or a secre
   const kept = all.map(({ row }) => row).join('\n')
   for (const secret of [owner.secret, owner.password, ...owner.recovery, token]) assert.ok(!kept.includes(secret))
 })
+
+test('the session and the documents that a bundle serves name its command, and no npx', async () => {
+  const before = process.env['CUSTODY_BUNDLE']
+  const browser = new Browser(api)
+  try {
+    process.env['CUSTODY_BUNDLE'] = 'platform'
+    assert.equal((await browser.ask<{ command: string }>('GET', '/session')).body.command, 'custody')
+    // Another base than that of other tests: the text of a document is kept.
+    api.services.checkout.base = 'http://bundle.test'
+    for (const path of ['/openapi.json', '/openapi.json?amounts=string']) {
+      const text = await (await fetch(`${api.base}${path}`)).text()
+      assert.match(text, /custody verify-reserves/)
+      assert.doesNotMatch(text, /npx custody/)
+    }
+    delete process.env['CUSTODY_BUNDLE']
+    assert.equal((await browser.ask<{ command: string }>('GET', '/session')).body.command, 'npx custody')
+  } finally {
+    api.services.checkout.base = 'http://pay.test'
+    if (before === undefined) delete process.env['CUSTODY_BUNDLE']
+    else process.env['CUSTODY_BUNDLE'] = before
+  }
+})

@@ -262,7 +262,7 @@ step('transactions are filtered in the address, saved as a view, opened by keys,
   await page.keyboard.press('/')
   await page.keyboard.type('invoice 17')
   await page.keyboard.press('Enter')
-  await page.waitForURL(/memo=invoice\+17/)
+  await page.waitForURL(/memo_begins=invoice\+17/)
   await rows.nth(1).waitFor({ state: 'detached' })
   assert.equal(await rows.count(), 1)
   await button('Save this view').click()

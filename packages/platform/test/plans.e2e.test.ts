@@ -78,7 +78,7 @@ test('no statement of a transfer, a deposit, the lists and the loops reads a tab
     '', 'page=3&limit=7', 'asset=XRP', 'status=failed', 'status=pending', 'status=confirmed&asset=XRP', 'type=Deposit', 'type=Stake',
     'source_type=EXTERNAL', 'dest_type=OMNIBUS', 'before=2000000000&after=1000000000&page=2', `source_id=${address}`, `dest_id=${address}`,
     `address=${address}`, `address=${address}&type=Deposit&page=2`,
-    `id=${sent.body.id}`, `id=${'ab'.repeat(32)}`, 'sequence_id=s1', 'memo=rent',
+    `id=${sent.body.id}`, `id=${'ab'.repeat(32)}`, 'sequence_id=s1', 'memo=rent', 'memo_begins=Re', 'memo_begins=re&type=Deposit&page=2',
   ]
   const paths = [
     ...filters.map((filter) => `/dac/v1/transactions?${filter}`),

@@ -1,6 +1,7 @@
 import { createContext, h, type ComponentChildren, type VNode } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Catalogue } from './catalogue/catalogue.ts'
+import { numbersOf, type Numbers } from './numbers.ts'
 
 /** Each language by its own name. */
 export const LANGUAGES = { en: 'English', de: 'Deutsch', es: 'Español', ru: 'Русский', zh: '中文', ar: 'العربية' }
@@ -45,8 +46,8 @@ export function rememberLanguage(language: Language): void {
 
 type Values = Record<string, ComponentChildren>
 
-/** How things are said in one language. Digits are Latin in all of them, as wallets show them. */
-export interface Speech {
+/** How things are said in one language. */
+export interface Speech extends Numbers {
   language: Language
   words: Catalogue<'other'>
   /** A sentence with its values, each kept apart from the direction of the text around it. */
@@ -54,9 +55,7 @@ export interface Speech {
   /** The same as plain text. */
   tell(sentence: string, values: Record<string, string>): string
   /** The form for `count`, with `{n}` and the other values filled in. */
-  count(forms: Record<'other', string>, count: number, values?: Record<string, string>): string
-  /** @param digitsMax decimals at most; the currency's own where it is left out */
-  money(amount: string, currency: string, digitsMax?: number): string
+  count(forms: Record<'other', string>, count: number, values?: Record<string, number>): string
   /** Hour and minute; with the day where that is not today. */
   time(date: Date, now: Date): string
   moment(date: Date): string
@@ -67,9 +66,10 @@ const PLACE = /\{(\w+)\}/
 function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
   const locale = `${language}-u-nu-latn`
   const rules = new Intl.PluralRules(locale)
+  const numbers = numbersOf(language)
   const tell: Speech['tell'] = (sentence, values) => sentence.replaceAll(/\{(\w+)\}/g, (_, name: string) => values[name] ?? '')
   return {
-    language, words, tell,
+    ...numbers, language, words, tell,
     say: (sentence, values) => sentence.split(PLACE).map((part, at): VNode | string => {
       if (at % 2 === 0) return part
       const value = values[part]
@@ -77,15 +77,7 @@ function createSpeech(language: Language, words: Catalogue<'other'>): Speech {
     }),
     count: (forms, count, values = {}) => {
       const form = (forms as Record<string, string>)[rules.select(count)] ?? forms.other
-      return tell(form, { n: String(count), ...values })
-    },
-    money(amount, currency, digitsMax) {
-      try {
-        const digits = digitsMax === undefined ? {} : { maximumFractionDigits: digitsMax }
-        return new Intl.NumberFormat(locale, { style: 'currency', currency, ...digits }).format(amount as Intl.StringNumericLiteral)
-      } catch {
-        return `${amount} ${currency}`
-      }
+      return tell(form, Object.fromEntries(Object.entries({ n: count, ...values }).map(([name, value]) => [name, numbers.whole(value)])))
     },
     time: (date, now) => new Intl.DateTimeFormat(locale, {
       hour: 'numeric', minute: '2-digit', ...(date.toDateString() === now.toDateString() ? {} : { day: 'numeric', month: 'short' }),

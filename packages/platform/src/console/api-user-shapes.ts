@@ -1,4 +1,4 @@
-import { asInstalled } from '@custody/chains/terminal'
+import { commandName } from '@custody/chains/terminal'
 import { publicKeyWord } from '@custody/request-auth'
 import { z } from 'zod'
 import { readRange } from '../http/ip-allow-list.ts'
@@ -34,9 +34,6 @@ export const apiUserShape = z.object({
   commands: z.array(commandShape).meta({ description: 'What operators type, while it is pending' }),
 })
 
-/** The operator's command, as this installation has it. */
-const custody = (): string => asInstalled('npx custody ')
-
 /** Of a workspace or a sub-account, whose names have no quote. */
 const quoted = (name: string): string => `'${name}'`
 
@@ -50,24 +47,24 @@ export function enrolmentCommands({ signers }: Services, workspace: string, requ
   const wish = `--workspace ${quoted(workspace)} --sub-account ${quoted(request.sub_account)} --role ${request.role} --public-key ${key}`
   // Other requests may have the same key.
   const rest = `${request.rate_limit === null ? '' : ` --rate-limit ${request.rate_limit}`} --request ${request.id}`
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${custody()}api-user create ${wish}${rest}` }]
+  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${commandName()} api-user create ${wish}${rest}` }]
   return [
     ...signers.peers.map(({ node }, at) => ({
       where: `signer node ${node}`,
-      command: `${custody()}signer enrol --home HOME ${wish}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
+      command: `${commandName()} signer enrol --home HOME ${wish}${at === 0 ? '' : ' --api-key "$API_KEY"'}`,
     })),
     {
       where: 'the platform’s host',
-      command: `${custody()}api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${rest}`,
+      command: `${commandName()} api-user create ${wish} --api-key "$API_KEY" --index "$INDEX"${rest}`,
     },
   ]
 }
 
 /** What operators type to end an API key at the nodes: what it signed before, and stole, they would sign for. */
 export function revocationCommands({ signers }: Services, apiKey: string): z.output<typeof commandShape>[] {
-  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${custody()}api-user revoke --api-key ${apiKey}` }]
+  if (areHere(signers)) return [{ where: 'the platform’s host', command: `${commandName()} api-user revoke --api-key ${apiKey}` }]
   return signers.peers.map(({ node }) => ({
-    where: `signer node ${node}`, command: `${custody()}signer revoke --home HOME --api-key ${apiKey}`,
+    where: `signer node ${node}`, command: `${commandName()} signer revoke --home HOME --api-key ${apiKey}`,
   }))
 }
 

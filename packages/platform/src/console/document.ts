@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import { asInstalled } from '@custody/chains/terminal'
 import type { z } from 'zod'
 import { Components } from '../http/openapi/components.ts'
 import { nameProblem } from '../http/openapi/problems.ts'
@@ -77,6 +78,6 @@ export function openApiOf(all: () => readonly PanelEndpoint[]): PanelEndpoint {
   let text: string | null = null
   return panelEndpoint({
     method: 'GET', path: '/console/api/openapi.json', summary: 'This document', needs: 'nobody',
-    handler: async () => ({ text: text ??= JSON.stringify(documentOf(all())) }),
+    handler: async () => ({ text: text ??= asInstalled(JSON.stringify(documentOf(all()))) }),
   })
 }

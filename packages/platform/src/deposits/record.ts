@@ -7,6 +7,7 @@ import { emit } from '../ledger/post.ts'
 import type { Services } from '../engine/services.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { presentTransaction } from '../engine/present.ts'
+import { valueNow } from '../prices/value.ts'
 import { occurrences, tagOf } from './identity.ts'
 
 /** How long a scan waits for the senders of one block's deposits. */
@@ -209,6 +210,8 @@ export async function insertDeposit(
       ? 'GAS_TANK'
       : 'INTERNAL', destination_id: transfer.address,
     address_tag: tag, hash, confirmations: 1,
+    // From memory, and null without a price: crediting waits for nothing. A reorganisation that mines it again leaves it as it is.
+    amount_usd: valueNow(services, asset, transfer.amount),
   })
   await tx.query(
     `insert into deposits (transaction_id, network, txid, position, address, sender, senders, senders_complete,

@@ -20,6 +20,8 @@ export interface NewTransaction<K extends TransactionKind> {
   amount: bigint
   fee?: bigint
   fee_asset: string
+  /** Millionths of a USD. */
+  amount_usd?: bigint | null
   source_type: string
   source_id: string | null
   destination_type: string
@@ -40,11 +42,12 @@ export interface NewTransaction<K extends TransactionKind> {
   next_run_at?: Date | null
 }
 
-const record = (tx: Queryable, { amount, fee, ...row }: NewTransaction<TransactionKind>): string => {
+const record = (tx: Queryable, { amount, fee, amount_usd: usd, ...row }: NewTransaction<TransactionKind>): string => {
   const now = tx.now()
   const made = row.created_at ?? now
   return JSON.stringify({
     next_run_at: now, updated_at: made, ...row, status: 'pending', amount: amount.toString(), fee: (fee ?? 0n).toString(), created_at: made,
+    amount_usd: usd?.toString() ?? null,
   })
 }
 

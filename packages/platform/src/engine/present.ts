@@ -24,7 +24,10 @@ export const transactionShape = z.object({
   status: z.enum(STATUSES), sub_status: z.string(), confirmations: z.int(), memo: z.string().meta({
     description: 'The note given at creation; empty where none was given, as with deposits',
   }),
-  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable(),
+  sequence_id: z.string().nullable(), failure_reason: z.string().nullable(), amount_in_usd: z.number().nullable().meta({
+    description: 'Value at the price of the moment at which it was created, or a deposit was first seen in a block; it never changes. '
+      + 'null where there was no current price',
+  }),
   platform_fee: z.number().nullable()
     .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
   voids: z.array(voidShape)

@@ -1,3 +1,4 @@
+import { asInstalled } from '@custody/chains/terminal'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import ipaddr from 'ipaddr.js'
 import { z } from 'zod'
@@ -88,7 +89,7 @@ export function registerOpenRoutes(
     const { amounts = 'number' } = readQuery(DOCUMENT, request.query as Record<string, unknown>)
     const { base } = services.checkout
     const made = () => (amounts === 'string' ? withTextAmounts(document(base)) : document(base))
-    const text = texts.get(`${amounts} ${base}`) ?? JSON.stringify(made())
+    const text = texts.get(`${amounts} ${base}`) ?? asInstalled(JSON.stringify(made()))
     texts.set(`${amounts} ${base}`, text)
     return reply.type('application/json; charset=utf-8').serializer((each) => each as string).send(text)
   })

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { commandName } from '@custody/chains/terminal'
 import { SignerNodes } from '../signing/nodes.ts'
 import { heardStatus } from '../signing/status.ts'
 
@@ -16,7 +17,7 @@ export interface CertificateDiagnosis {
 }
 
 function diagnose(of: string, expiry: Date | undefined, nowMs: number, advice: string): CertificateDiagnosis {
-  if (!expiry) return { of, state: 'unknown', expires_at: null, advice: 'npx custody signer status says whether the node runs' }
+  if (!expiry) return { of, state: 'unknown', expires_at: null, advice: `${commandName()} signer status says whether the node runs` }
   const expires_at = expiry.toISOString()
   const leftMs = expiry.getTime() - nowMs
   if (leftMs > WARN_DAYS * DAY_MS) return { of, state: 'ok', expires_at, advice: null }

@@ -1,5 +1,6 @@
 import { ChainError, loadRegistry, type Registry, type RpcEndpoint } from '@custody/chains'
 import { reasonOf } from '@custody/chains/reason'
+import { asInstalled } from '@custody/chains/terminal'
 import { systemEnvironment } from '../environment.ts'
 import { localEndpoints } from '../app/local.ts'
 import { identityFolder } from '../home.ts'
@@ -170,7 +171,7 @@ export async function doctor(): Promise<{ result: Record<string, unknown>; text:
       const state = error instanceof ChainError && error.code === 'WRONG_NETWORK' ? 'wrong network' : 'unreachable'
       return {
         network: code, state, host, height: null, milliseconds: null, limits: closed,
-        advice: `${reasonOf(error)}; ${settings.network === 'local' ? LOCAL_START : WORDS[state]}`,
+        advice: `${reasonOf(error)}; ${asInstalled(settings.network === 'local' ? LOCAL_START : WORDS[state] as string)}`,
       }
     }
   }))

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { commandName } from '@custody/chains/terminal'
 import type { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import { rpIdOf } from './passkeys.ts'
@@ -12,7 +13,7 @@ const { version } = JSON.parse(readFileSync(new URL('../../package.json', import
 export async function presentSession(
   { database, settings }: Services, personId: string | null, from: From
 ): Promise<z.output<typeof sessionShape>> {
-  const about = { passkeys_available: rpIdOf(from.origin) !== null, network: settings.network, version }
+  const about = { passkeys_available: rpIdOf(from.origin) !== null, network: settings.network, version, command: commandName() }
   const [person, workspaces] = personId === null ? [undefined, []] : await Promise.all([
     database.one<{
       id: string; email: string; name: string; has_password: boolean; has_totp: boolean; recovery_codes_left: number; passkeys: number

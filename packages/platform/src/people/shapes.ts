@@ -39,4 +39,5 @@ export const sessionShape = z.object({
   workspaces: z.array(z.object({ name: z.string(), role, sub_accounts: z.array(z.string()) })),
   passkeys_available: z.boolean().meta({ description: 'False where the page’s address is one of numbers: open http://localhost instead' }),
   network: z.enum(['local', 'mainnet']), version: z.string(),
+  command: z.enum(['npx custody', 'custody']).meta({ description: 'How this installation calls the command line: in a bundle `custody`' }),
 })

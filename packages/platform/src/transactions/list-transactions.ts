@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
+import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
 import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
@@ -27,6 +28,26 @@ const LABELLED = `select a.address from wallet_addresses a join wallets w on w.w
 /** A hash in every case in which its chain may write it: hexadecimal digits have none, base58 (Solana) has. */
 const spellings = (hash: string): string[] => (HEX_HASH.test(hash) ? [hash, hash.toLowerCase(), hash.toUpperCase()] : [hash])
 
+/** Characters of a memo that its index holds (`migrations/038_memo_beginnings.sql`). */
+const BEGINNING_MAX = 100
+/** So many transactions at most are found by the beginning of their memo: each of them is read to show the newest first. */
+const BEGUN_MAX = 1000
+
+/**
+ * Transactions of the sub-account whose memo begins so. The bounds are compared by bytes, as the index is ordered: a condition with `like`
+ * would not use the index in a prepared statement. No character is beyond U+10FFFF.
+ * @throws ApiError `INVALID_REQUEST` where there are more than {@link BEGUN_MAX}
+ */
+async function idsByBeginning({ database }: Services, caller: Caller, beginning: string): Promise<string[]> {
+  const rows = await database.query<{ id: string }>(
+    `select id from transactions where workspace_id = $2 and sub_account_id = $1
+       and lower(left(memo, 100)) ~>=~ lower($3) and lower(left(memo, 100)) ~<~ (lower($3) || chr(1114111)) limit $4`,
+    [caller.subAccountId, caller.workspaceId, beginning, BEGUN_MAX + 1])
+  if (rows.length <= BEGUN_MAX) return rows.map(({ id }) => id)
+  const message = `memo_begins: more than ${BEGUN_MAX} transactions have a memo that begins so: give more of it`
+  throw new ApiError('INVALID_REQUEST', message, { field: 'memo_begins' })
+}
+
 /** What a list of transactions can be asked for. */
 export const transactionFilter = {
   asset: assetName.optional(),
@@ -44,6 +65,16 @@ export const transactionFilter = {
     .string()
     .max(1000)
     .refine((value) => !value.includes('\0'), 'must not contain NUL')
+    .meta({ description: 'The whole memo, exactly' })
+    .optional(),
+  memo_begins: z
+    .string()
+    .min(1)
+    .max(BEGINNING_MAX)
+    .refine((value) => !value.includes('\0'), 'must not contain NUL')
+    .meta({
+      description: `Beginning of the memo; the letters a to z in any case. More than ${BEGUN_MAX} such memos in the sub-account are 400`,
+    })
     .optional(),
   type: oneOf(TYPE_NAMES, 'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for').optional(),
 }
@@ -120,7 +151,12 @@ export async function matching(
   if (query.id !== undefined && UUID.test(query.id)) where(query.id, (at) => `id = ${at}::uuid`)
   else if (query.id !== undefined) where(spellings(query.id), (at) => `hash = any(${at}::text[])`)
   where(query.sequence_id, (at) => `sequence_id = ${at}`)
-  where(query.memo, (at) => `memo = ${at}`)
+  where(query.memo, (at) => `lower(left(memo, 100)) = lower(left(${at}, 100)) and memo = ${at}`)
+  if (query.memo_begins !== undefined) {
+    // As an array that the planner does not see: where it knew the number it would walk through the list's index, from its newest end,
+    // until it has a page of them, however old they are.
+    where(await idsByBeginning(services, caller, query.memo_begins), (at) => `id = any(array(select unnest(${at}::uuid[])))`)
+  }
   keepWord('kind', query.type === undefined ? undefined : KIND_OF_TYPE.get(query.type))
   const isInternal = query.source_type === 'GAS_TANK' || query.dest_type === 'GAS_TANK' || query.dest_type === 'OMNIBUS'
   if (query.type === undefined && !isInternal) {
@@ -128,7 +164,7 @@ export async function matching(
     kept['kind'] = ASKED_FOR
   }
   const indexed = query.status === 'failed' || query.status === 'pending' ? 'status' : SELDOM.has(String(kept['kind'])) ? 'kind' : 'asset'
-  const isKept = [query.source_id, query.dest_id, query.address, query.id, query.sequence_id, query.memo]
+  const isKept = [query.source_id, query.dest_id, query.address, query.id, query.sequence_id, query.memo, query.memo_begins]
     .every((value) => value === undefined)
   return {
     found: conditions.join(' and '), values, kept: isKept ? kept : null, from: dateOf(query.after), before: dateOf(query.before),

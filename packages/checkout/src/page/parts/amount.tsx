@@ -1,7 +1,10 @@
-/** An amount of coins: every digit of it, from left to right in every language. */
-export const Amount = ({ amount, ticker }: { amount: string; ticker: string }) => (
-  <bdi dir="ltr" class="amount">{amount} {ticker}</bdi>
-)
+import { useSpeech } from '../language.ts'
+
+/** An amount of coins: every digit of it with the separators of the language, from left to right in all of them. */
+export function Amount({ amount, ticker }: { amount: string; ticker: string }) {
+  const { decimal } = useSpeech()
+  return <bdi dir="ltr" class="amount">{decimal(amount)} {ticker}</bdi>
+}
 
 /** A long code, of which the ends are compared: they stand out. */
 export function Code({ text }: { text: string }) {

@@ -27,7 +27,7 @@ function Line({ payment }: { payment: Payment }) {
       <div class="payment-words">
         <p class="payment-amount"><Amount amount={payment.amount} ticker={payment.ticker} /></p>
         <p class="payment-status">
-          {isCounting ? count(words.confirmations, required, { n: String(confirmations), m: String(required) }) : words[status]}
+          {isCounting ? count(words.confirmations, required, { n: confirmations, m: required }) : words[status]}
           {payment.counts || tone === 'bad' ? null : ` · ${words.notCounted}`}
         </p>
       </div>

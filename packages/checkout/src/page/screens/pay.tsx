@@ -15,6 +15,13 @@ import { Badge } from './choose.tsx'
 /** Where there is a finger there are wallets: they come first, and the code for another device last. */
 const isHandheld = matchMedia('(pointer: coarse)').matches
 
+/** What is selected and copied by hand is the same text as the button copies: wallets read a point, whatever the language. */
+const copyPlain = (text: string) => (event: ClipboardEvent) => {
+  if (event.clipboardData === null) return
+  event.clipboardData.setData('text/plain', text)
+  event.preventDefault()
+}
+
 function Field({ label, children, text, done, more, kind }: {
   label: string; children: ComponentChildren; /** What is copied */ text: string; done: string; more?: ComponentChildren; kind: string
 }) {
@@ -23,7 +30,7 @@ function Field({ label, children, text, done, more, kind }: {
     <div class={`field field-${kind}`}>
       <div class="field-words">
         <p class="label" id={id}>{label}</p>
-        <p class="field-value">{children}</p>
+        <p class="field-value" onCopy={copyPlain(text)}>{children}</p>
       </div>
       <CopyButton text={text} done={done} labelledBy={id} />
       {more}

@@ -15,10 +15,10 @@ function slowest(state: CheckoutState): { confirmations: number; required: numbe
 }
 
 function Ring({ confirmations, required }: { confirmations: number; required: number }) {
-  const { words, count } = useSpeech()
+  const { words, count, whole } = useSpeech()
   const shown = Math.min(confirmations, required)
   const share = required === 0 ? 1 : shown / required
-  const text = count(words.confirmations, required, { n: String(shown), m: String(required) })
+  const text = count(words.confirmations, required, { n: shown, m: required })
   return (
     <div
       class="ring" role="progressbar" aria-label={words.confirming} aria-valuetext={text}
@@ -28,7 +28,7 @@ function Ring({ confirmations, required }: { confirmations: number; required: nu
         <circle class="ring-track" cx="50" cy="50" r={RADIUS} />
         <circle class="ring-part" cx="50" cy="50" r={RADIUS} stroke-dasharray={`${AROUND * Math.max(share, 0.02)} ${AROUND}`} />
       </svg>
-      <bdi dir="ltr" class="ring-words">{shown}/{required}</bdi>
+      <bdi dir="ltr" class="ring-words">{whole(shown)}/{whole(required)}</bdi>
     </div>
   )
 }

@@ -3,9 +3,6 @@ import { useSpeech } from '../language.ts'
 import { Amount, Code } from '../parts/amount.tsx'
 import { serverNow, TimeLeft } from '../parts/time-left.tsx'
 
-/** A rate is shown as fine as it was taken, so that the amounts can be followed. */
-const RATE_DIGITS_MAX = 8
-
 /** What is asked for: the amount in the currency in which it was asked, else in coins. */
 function Asked({ state }: { state: CheckoutState }) {
   const { money } = useSpeech()
@@ -41,7 +38,7 @@ export function Facts({ state, heardMs }: { state: CheckoutState; heardMs: numbe
         {selected?.rate && state.fiat ? (
           <div>
             <dt>{words.rate}{selected.rate_at === null ? null : <> · <bdi>{time(new Date(selected.rate_at), now)}</bdi></>}</dt>
-            <dd><bdi dir="ltr">1&nbsp;{selected.ticker} = {money(selected.rate, state.fiat, RATE_DIGITS_MAX)}</bdi></dd>
+            <dd><bdi dir="ltr">1&nbsp;{selected.ticker} = {money(selected.rate, state.fiat)}</bdi></dd>
           </div>
         ) : null}
         <div><dt>{words.invoice}</dt><dd><Code text={state.inv_id} /></dd></div>

@@ -1,7 +1,7 @@
 // What a search text on the page of transactions can stand for.
 
 /** Filters of the API that a search text can be meant for. */
-export const FOUND_BY = ['id', 'address', 'memo'] as const
+export const FOUND_BY = ['id', 'address', 'memo_begins', 'memo'] as const
 export type FoundBy = (typeof FOUND_BY)[number]
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -9,13 +9,16 @@ const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const HASH = /^(?:0x)?[0-9a-f]{64}$|^[1-9A-HJ-NP-Za-km-z]{80,90}$/i
 /** The API takes no longer ids and addresses. */
 const WORD_MAX = 200
+/** The API takes no longer beginnings of memos; a longer text is a whole memo. */
+const BEGINNING_MAX = 100
 
 /** The filters that a text can be meant for, the likeliest first. */
 export function filtersFor(text: string): readonly FoundBy[] {
   if (text === '') return []
   if (UUID.test(text)) return ['id']
-  if (/\s/.test(text) || text.length > WORD_MAX) return ['memo']
-  if (HASH.test(text)) return ['id', 'address', 'memo']
+  const memo = text.length > BEGINNING_MAX ? 'memo' : 'memo_begins'
+  if (/\s/.test(text) || text.length > WORD_MAX) return [memo]
+  if (HASH.test(text)) return ['id', 'address', memo]
   // Addresses of most networks are long words with digits; short ones, such as alice.near and 0.0.1234, are tried too.
-  return text.length >= 20 && /\d/.test(text) ? ['address', 'memo'] : ['memo', 'address']
+  return text.length >= 20 && /\d/.test(text) ? ['address', memo] : [memo, 'address']
 }

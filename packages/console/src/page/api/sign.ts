@@ -1,6 +1,7 @@
 // Every write of the public API: signed here, by the person's own key, exactly as any other caller signs.
 import { requestHeaders, requestSigner } from '@custody/request-auth/web'
 import { signal } from '@preact/signals'
+import { custody } from './command.ts'
 import { bodyOf, Problem, read, send, serverNow, SignedElsewhere } from './http.ts'
 import { judgeKeys, type KeyState } from './key-state.ts'
 import { listKeys } from './keys.ts'
@@ -22,7 +23,7 @@ export const elsewhere = signal<(Draft & { pretty: string; reason: string }) | n
 export const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`
 /** What is typed, on a machine that holds a key, to sign and send a request. */
 export const commandOf = ({ method, path, body }: Draft): string =>
-  `npx custody request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`
+  custody(`request ${method} ${quoted(path)}${body === '' ? '' : ` ${quoted(body)}`}`)
 
 /** Asked again no sooner: a batch signs many requests after each other. */
 const KEPT_MS = 10_000

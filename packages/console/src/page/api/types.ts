@@ -10,6 +10,7 @@ export interface Person {
 export interface Membership { name: string; role: Role; sub_accounts: string[] }
 export interface Session {
   person: Person | null; workspaces: Membership[]; passkeys_available: boolean; network: 'local' | 'mainnet'; version: string
+  command: 'npx custody' | 'custody'
 }
 /** `workspace` null: the very first owner names it, or the link sets new factors (`is_reset`). */
 export interface Invitation {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { custody } from '../api/command.ts'
 import { query } from '../api/http.ts'
 import { ofWorkspace } from '../api/scope.ts'
 import type { AuditEntry } from '../api/types.ts'
@@ -114,7 +115,7 @@ export function AuditLog() {
         {reading.data === undefined ? null : <Pager page={reading.data.page} limit={reading.data.limit} total={reading.data.total} />}
       </Card>
       <Card title="Verify an export" lead="Without the platform: recomputes every hash, and says where the chain breaks.">
-        <Code text="npx custody audit-log verify FILE" label="Command" />
+        <Code text={custody('audit-log verify FILE')} label="Command" />
       </Card>
       {shown === null ? null : (
         <Dialog title={sentence(shown.action)} onClose={() => setShown(null)} isWide>

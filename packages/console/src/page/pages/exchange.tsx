@@ -10,7 +10,7 @@ import { Button, Check, Dialog, LinkButton, onSubmit, Text } from '../parts/form
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, useSequence } from '../parts/pick.tsx'
-import { Amount, Id, tickerOf, Time, Usd } from '../parts/show.tsx'
+import { Amount, Id, tickerOf, Time, Worth } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { go } from '../router.ts'
@@ -277,7 +277,7 @@ export function ExchangePage({ id }: { id: string }) {
                 { head: 'Coin', cell: ({ asset }) => asset },
                 { head: 'Available', isNumber: true, cell: ({ available }) => <Amount value={available} /> },
                 { head: 'In all', isNumber: true, isMinor: true, cell: ({ total }) => <Amount value={total} /> },
-                { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
+                { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
               ]}
               empty={<Empty icon="exchange" title="It holds nothing" />}
             />

@@ -1,3 +1,4 @@
+import { amountText, usd } from '../amounts.ts'
 import { useState } from 'preact/hooks'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt } from '../api/scope.ts'
@@ -10,7 +11,7 @@ import { Button, Dialog, onSubmit, Tabs, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { amountError, amountOf, AssetChoice, NO_DECIMAL, useSequence } from '../parts/pick.tsx'
-import { Amount, Time, usd } from '../parts/show.tsx'
+import { Amount, Time } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
@@ -31,7 +32,7 @@ export function Asked({ invoice }: { invoice: Pick<Invoice, 'fiat' | 'fiat_amoun
   return invoice.fiat_amount === null ? (
     <Amount value={invoice.crypto_amount ?? only?.crypto_amount} of={invoice.asset ?? only?.asset} />
   ) : (
-    <span class="amount">{invoice.fiat === 'USD' ? usd(invoice.fiat_amount) : `${invoice.fiat_amount} ${invoice.fiat}`}</span>
+    <span class="amount">{invoice.fiat === 'USD' ? usd(invoice.fiat_amount) : `${amountText(invoice.fiat_amount)} ${invoice.fiat}`}</span>
   )
 }
 
@@ -52,7 +53,7 @@ export function InvoiceStatusOf({ invoice }: { invoice: Pick<Invoice, 'inv_statu
 
 function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose(): void }) {
   const [unit, setUnit] = useState('USD')
-  const [amountText, setAmount] = useState('')
+  const [entered, setAmount] = useState('')
   const [offered, setOffered] = useState<ReadonlySet<string>>(new Set())
   const [order, setOrder] = useState('')
   const [memo, setMemo] = useState('')
@@ -60,7 +61,7 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
   const [minutes, setMinutes] = useState('30')
   const { sequence } = useSequence()
   const { isBusy, problem, run } = useAction()
-  const amount = amountOf(amountText)
+  const amount = amountOf(entered)
   const life = /^\d{1,5}$/.test(minutes.trim()) && Number(minutes) > 0 ? Number(minutes) * 60 : null
   const submit = () =>
     run(async () => {
@@ -93,13 +94,13 @@ function NewInvoice({ assets, onClose }: { assets: readonly string[]; onClose():
         />
         <Text
           label="Amount"
-          value={amountText}
+          value={entered}
           onValue={setAmount}
           inputMode="decimal"
           suffix={unit}
           required
           maxLength={60}
-          error={amountError(amountText)}
+          error={amountError(entered)}
         />
         {unit === 'USD' ? (
           <fieldset class="field is-wide">

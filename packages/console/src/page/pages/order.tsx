@@ -1,3 +1,4 @@
+import { amountText } from '../amounts.ts'
 import { mirror, pageAt } from '../api/scope.ts'
 import { sign } from '../api/sign.ts'
 import type { OrderWithFills } from '../api/types.ts'
@@ -5,7 +6,7 @@ import { useAction, useRead } from '../api/use.ts'
 import { toast } from '../parts/announce.tsx'
 import { Button } from '../parts/form.tsx'
 import { Card, Empty, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, Id, Time, usd } from '../parts/show.tsx'
+import { Amount, Id, Time, Usd } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 
@@ -76,8 +77,11 @@ export function OrderPage({ id }: { id: string }) {
             order.protection_price === null ? null : ['Never worse than', <Amount key="worst" value={order.protection_price} of={quote} />],
             ['Average price', <Amount key="average" value={order.average_price} of={quote} />],
             ['Cost', <Amount key="cost" value={order.cost} of={quote} />],
-            ['Fees of the exchange', order.fees.length === 0 ? '–' : order.fees.map((fee) => `${fee.amount} ${fee.asset}`).join(', ')],
-            ['Platform fee', usd(order.platform_fee)],
+            [
+              'Fees of the exchange',
+              order.fees.length === 0 ? '–' : order.fees.map((fee) => `${amountText(fee.amount)} ${fee.asset}`).join(', '),
+            ],
+            ['Platform fee', <Usd key="platform" value={order.platform_fee} />],
             ['Time in force', order.time_in_force + (order.post_only ? ', post only' : '')],
             [
               'Account',

@@ -1,3 +1,4 @@
+import { usd } from '../amounts.ts'
 import { useState } from 'preact/hooks'
 import { ofSub, ofWorkspace, pageAt, scope, session } from '../api/scope.ts'
 import type { Health, Overview, Series } from '../api/types.ts'
@@ -6,7 +7,7 @@ import { Chart } from '../parts/chart.tsx'
 import { LinkButton } from '../parts/form.tsx'
 import { Shape, type Tone } from '../parts/icons.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, AssetName, Usd, usd } from '../parts/show.tsx'
+import { Amount, AssetName, Usd, Worth } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 
 interface Need {
@@ -165,7 +166,7 @@ export function OverviewPage() {
         <div class="column-main">
           <Card>
             <p class="label">Total balance</p>
-            <p class="total">{data === undefined ? <span class="skeleton total-waiting" /> : usd(data.total_usd)}</p>
+            <p class="total">{data === undefined ? <span class="skeleton total-waiting" /> : <Worth value={data.total_usd} />}</p>
           </Card>
           <OverTime />
           <Card
@@ -193,7 +194,7 @@ export function OverviewPage() {
                   cell: ({ asset, pending }) =>
                     Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
                 },
-                { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
+                { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
               ]}
               empty={
                 <Empty
@@ -220,11 +221,15 @@ export function OverviewPage() {
               <dl class="lines">
                 <div>
                   <dt>Prepaid account</dt>
-                  <dd>{usd(data.prepaid.balance)}</dd>
+                  <dd>
+                    <Usd value={data.prepaid.balance} />
+                  </dd>
                 </div>
                 <div>
                   <dt>Reserved of it</dt>
-                  <dd>{usd(data.prepaid.reserved)}</dd>
+                  <dd>
+                    <Usd value={data.prepaid.reserved} />
+                  </dd>
                 </div>
                 <div>
                   <dt>Tier</dt>

@@ -1,3 +1,5 @@
+import { usd } from '../amounts.ts'
+import { custody } from '../api/command.ts'
 import { askPrepaidFee } from '../api/ask.ts'
 import { query } from '../api/http.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
@@ -6,7 +8,7 @@ import type { Page as PageOf, PrepaidEntry, PrepaidFee, Series } from '../api/ty
 import { useRead } from '../api/use.ts'
 import { Chart } from '../parts/chart.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Code, Time, Usd, usd } from '../parts/show.tsx'
+import { Code, Time, Usd } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { pageInQuery, Pager, Table } from '../parts/table.tsx'
 
@@ -115,7 +117,7 @@ export function Prepaid() {
           <Card title="Top up" lead="The operator books what you paid.">
             <Code
               label="Command of the operator"
-              text={`npx custody prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`}
+              text={custody(`prepaid-fee adjust --workspace ${quoted(scope.value.workspace)} --amount 500`)}
             />
           </Card>
         </div>

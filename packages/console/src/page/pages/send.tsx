@@ -13,7 +13,7 @@ import { Review, type Draft } from '../parts/review.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { NO_DECIMAL } from '../parts/pick.tsx'
-import { Amount, tickerOf, usd } from '../parts/show.tsx'
+import { Amount, tickerOf, Worth } from '../parts/show.tsx'
 import { addressHint, EMPTY_TAG, TagField, tagName, tagShown, useDestination } from '../parts/tag-field.tsx'
 import { place } from '../router.ts'
 
@@ -52,7 +52,7 @@ function Estimate({
       <strong>
         <Amount value={estimate.fee} of={estimate.fee_asset} />
       </strong>
-      {value === null ? null : <> ({usd(value)})</>}
+      {value === null ? null : <> (<Worth value={value} />)</>}
       {estimate.basis === 'typical' ? <span class="muted"> for a typical transfer</span> : null}
       {estimate.activation === undefined || Number(estimate.activation) === 0 ? null : (
         <span class="muted">, with the receiver’s activation</span>
@@ -173,7 +173,13 @@ export function Send() {
             error={amountProblem}
             suffix={tickerOf(asset)}
             hint={
-              amount === null || price === null ? 'Exact, with as many decimals as you need' : `Worth ${usd(worth(amount.text, price))}`
+              amount === null || price === null ? (
+                'Exact, with as many decimals as you need'
+              ) : (
+                <>
+                  Worth <Worth value={worth(amount.text, price)} />
+                </>
+              )
             }
             maxLength={60}
           />

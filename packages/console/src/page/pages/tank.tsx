@@ -1,3 +1,4 @@
+import { custody } from '../api/command.ts'
 import { mirror, ofSub, pageAt, scope } from '../api/scope.ts'
 import { query } from '../api/http.ts'
 import { quoted } from '../api/sign.ts'
@@ -25,9 +26,9 @@ function Operator({ network }: { network: string }) {
       <Code
         label="Commands of the operator"
         text={[
-          `npx custody gas-tank set ${of} --threshold 0.5`,
-          `npx custody gas-tank drain ${of} --to ADDRESS`,
-          ...(network === 'TRX' ? [`npx custody gas-tank stake ${of} --amount 500`] : []),
+          custody(`gas-tank set ${of} --threshold 0.5`),
+          custody(`gas-tank drain ${of} --to ADDRESS`),
+          ...(network === 'TRX' ? [custody(`gas-tank stake ${of} --amount 500`)] : []),
         ].join('\n')}
       />
     </Card>

@@ -1,3 +1,4 @@
+import { amountText } from '../amounts.ts'
 import { useState } from 'preact/hooks'
 import { Problem } from '../api/http.ts'
 import { ofSub, pageAt } from '../api/scope.ts'
@@ -8,7 +9,7 @@ import { toast } from '../parts/announce.tsx'
 import { Button, Choice, Dialog, onSubmit, Text } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Facts, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
-import { Amount, amountText, AssetName, Id, tickerOf, usd, Time } from '../parts/show.tsx'
+import { Amount, AssetName, Id, tickerOf, Time, Usd, Worth } from '../parts/show.tsx'
 import { TransactionStatus } from '../parts/status.tsx'
 import { Attempts, Deliveries, Ledger, Related, Request, Screening, Timeline } from '../parts/story.tsx'
 import { isOutgoing, typeWord } from '../parts/transaction-table.tsx'
@@ -176,7 +177,14 @@ export function TransactionPage({ id = '' }: { id?: string }) {
             <p class="total">
               {isOutgoing(transaction) ? '−' : '+'}
               <Amount value={transaction.amount} of={transaction.asset} />
-              {transaction.amount_in_usd === null ? null : <span class="total-usd muted"> {usd(transaction.amount_in_usd)}</span>}
+              {transaction.amount_in_usd === null ? null : (
+                <>
+                  {' '}
+                  <span class="total-usd muted">
+                    <Worth value={transaction.amount_in_usd} /> at the time
+                  </span>
+                </>
+              )}
             </p>
             <Confirmations story={data} />
             <Facts
@@ -213,7 +221,10 @@ export function TransactionPage({ id = '' }: { id?: string }) {
                 data.fee.paid !== null
                   ? ['Planned at most', <Amount key="planned" value={data.fee.planned} of={data.fee.asset} />]
                   : null,
-                transaction.platform_fee === null ? null : ['Platform fee', usd(transaction.platform_fee)],
+                transaction.amount_in_usd === null
+                  ? null
+                  : ['Value at the time', <Usd key="value" value={transaction.amount_in_usd} />],
+                transaction.platform_fee === null ? null : ['Platform fee', <Usd key="platform" value={transaction.platform_fee} />],
                 [
                   'Signed by nodes',
                   data.signed_by.length === 0 ? (

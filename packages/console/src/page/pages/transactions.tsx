@@ -39,6 +39,7 @@ const FILTERS = [
   'status',
   'type',
   'memo',
+  'memo_begins',
   'id',
   'address',
   'sequence_id',

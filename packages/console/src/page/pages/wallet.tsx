@@ -9,7 +9,7 @@ import { Button, Dialog, LinkButton } from '../parts/form.tsx'
 import { NewAddress } from '../parts/new-address.tsx'
 import { Card, Empty, Figures, Note, Page, ProblemNote, Skeleton } from '../parts/page.tsx'
 import { AddressFacts } from '../parts/receive.tsx'
-import { Amount, Id, tickerOf, Time, usd } from '../parts/show.tsx'
+import { Amount, Id, tickerOf, Time, Usd } from '../parts/show.tsx'
 import { Status } from '../parts/status.tsx'
 import { Table } from '../parts/table.tsx'
 import { TransactionTable } from '../parts/transaction-table.tsx'
@@ -98,7 +98,7 @@ export function WalletPage({ asset = '' }: { asset?: string }) {
             {
               name: 'Can be sent',
               value: <Amount value={mine.balance} of={asset} />,
-              note: worth === undefined || worth.usd === null ? undefined : usd(worth.usd),
+              note: worth === undefined || worth.usd === null ? undefined : <Usd value={worth.usd} />,
             },
             {
               name: 'On its addresses',

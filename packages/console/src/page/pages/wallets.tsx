@@ -9,7 +9,7 @@ import { Button, Choice, Dialog, onSubmit } from '../parts/form.tsx'
 import { KeyNotice } from '../parts/key-notice.tsx'
 import { Card, Empty, Page, ProblemNote } from '../parts/page.tsx'
 import { Search } from '../parts/search.tsx'
-import { Amount, AssetName, Usd } from '../parts/show.tsx'
+import { Amount, AssetName, Worth } from '../parts/show.tsx'
 import { Table } from '../parts/table.tsx'
 import { go, place, withQuery } from '../router.ts'
 
@@ -83,7 +83,7 @@ export function Wallets() {
               cell: ({ asset, pending }) =>
                 Number(pending) === 0 ? <span class="muted">–</span> : <Amount value={pending} of={asset} />,
             },
-            { head: 'Value', isNumber: true, cell: ({ usd }) => <Usd value={usd} /> },
+            { head: 'Value', isNumber: true, cell: ({ usd: value }) => <Worth value={value} /> },
           ]}
           empty={
             wanted === '' ? (

@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { Series } from '../api/types.ts'
 import { theme } from '../theme.ts'
-import { usd } from './show.tsx'
+import { amountText, usd } from '../amounts.ts'
 
 const HEIGHT_PX = 180
 const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -28,7 +28,7 @@ export function Chart({ series, label, kind = 'line' }: { series: Series; label:
   }, [series, kind, chosen])
   const byValue = series.points.toSorted((one, other) => Number(one.value) - Number(other.value))
   const show = (point: Series['points'][number] | undefined) =>
-    point === undefined ? 'nothing' : series.unit === 'USD' ? usd(point.value) : `${point.value} ${series.unit}`
+    point === undefined ? 'nothing' : series.unit === 'USD' ? usd(point.value) : `${amountText(point.value)} ${series.unit}`
   const ends = `from ${show(series.points[0])} to ${show(series.points.at(-1))}`
   const told = `${label}: ${ends}, between ${show(byValue[0])} and ${show(byValue.at(-1))}`
   return <div class={`chart${isReady ? '' : ' is-waiting'}`} role="img" aria-label={told} ref={holder} />

@@ -2,7 +2,8 @@ import { mirror } from '../api/scope.ts'
 import type { CoinAside, CoinAsidePage } from '../api/types.ts'
 import { useRead } from '../api/use.ts'
 import { Card } from './page.tsx'
-import { Amount, grouped, Id, Time } from './show.tsx'
+import { grouped } from '../amounts.ts'
+import { Amount, Id, Time } from './show.tsx'
 import { Table } from './table.tsx'
 
 const SHOWN = 50

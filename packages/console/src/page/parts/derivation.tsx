@@ -1,5 +1,6 @@
 // Whether an address is derived from the key that all three signer nodes certified: computed here, believing nobody but them.
 import { useState } from 'preact/hooks'
+import { custody } from '../api/command.ts'
 import { read } from '../api/http.ts'
 import { mirror, scope } from '../api/scope.ts'
 import type { Address } from '../api/types.ts'
@@ -61,7 +62,7 @@ export function Derivation({ address }: { address: Address }) {
             your trust object certified. It is yours.
           </p>
           <p class="note-fine">
-            What this does not say: that the panel’s own code is genuine. For a second opinion: <code>npx custody verify-address</code>.
+            What this does not say: that the panel’s own code is genuine. For a second opinion: <code>{custody('verify-address')}</code>.
           </p>
         </Note>
       ) : (

@@ -5,7 +5,7 @@ import { useAction } from '../api/use.ts'
 import { go, place, withQuery } from '../router.ts'
 import { ProblemNote } from './page.tsx'
 
-const LABEL = 'Id, hash, address or whole memo'
+const LABEL = 'Id, hash, address or start of a memo'
 
 /** The search box of transactions. The address of the page keeps the filter that found something. */
 export function FindBox() {

@@ -1,4 +1,5 @@
 import { useState } from 'preact/hooks'
+import { custody } from '../api/command.ts'
 import { panel } from '../api/http.ts'
 import { makeExportableKey, readPublicKey } from '../api/keys.ts'
 import { may, pageAt, scope, session } from '../api/scope.ts'
@@ -121,7 +122,7 @@ export function NewApiUser({ onClose, onAsked }: { onClose(): void; onAsked(id: 
             label="Public key (PEM)"
             hint={
               <>
-                Made by <code>npx custody keygen</code>, or <code>openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:4096</code>.
+                Made by <code>{custody('keygen')}</code>, or <code>openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:4096</code>.
                 Never the private half.
               </>
             }

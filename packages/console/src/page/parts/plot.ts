@@ -1,5 +1,6 @@
 // uPlot, loaded where a chart is drawn.
 import UPlot from 'uplot'
+import { amountText, usd } from '../amounts.ts'
 import type { Series } from '../api/types.ts'
 
 interface Look {
@@ -10,12 +11,15 @@ interface Look {
   text: string
 }
 
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+/** For the marks of the axis, which have few digits: none of them is rounded. */
+const SHORT = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 9 })
 
 /** Draws a series into an element, as wide as that is. @returns what takes it away */
 export function plot(element: HTMLElement, series: Series, { kind, height, line, grid, text }: Look): () => void {
   const axis = { stroke: text, size: 28, font: '12px system-ui, sans-serif', grid: { stroke: grid, width: 1 }, ticks: { show: false } }
   const sign = series.unit === 'USD' ? '$' : ''
+  const shown = (point: Series['points'][number] | undefined) =>
+    point === undefined ? '–' : series.unit === 'USD' ? usd(point.value) : amountText(point.value)
   const data: UPlot.AlignedData = [series.points.map(({ at }) => Date.parse(at) / 1000), series.points.map(({ value }) => Number(value))]
   const bars =
     kind === 'bars' && UPlot.paths.bars
@@ -52,7 +56,8 @@ export function plot(element: HTMLElement, series: Series, { kind, height, line,
           width: kind === 'bars' ? 0 : 2,
           fill: `${line}${kind === 'bars' ? 'cc' : '1f'}`,
           ...bars,
-          value: (_chart, value) => (value === null ? '–' : `${sign}${value.toLocaleString('en', { maximumFractionDigits: 8 })}`),
+          // The line is drawn by a floating-point number; what is read is the exact one.
+          value: (_chart, _value, _series, at) => shown(at === null ? undefined : series.points[at]),
         },
       ],
     },

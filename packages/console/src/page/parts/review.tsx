@@ -10,7 +10,7 @@ import { toast } from './announce.tsx'
 import { Button, Check, onSubmit, Text } from './form.tsx'
 import { KeyNotice } from './key-notice.tsx'
 import { Card, Note, Page, ProblemNote } from './page.tsx'
-import { Amount, AssetName, Time, usd } from './show.tsx'
+import { Amount, AssetName, Time, Worth } from './show.tsx'
 import { go } from '../router.ts'
 
 /** What a form holds. */
@@ -84,7 +84,14 @@ export function Review({
       <Card>
         <p class="total">
           −<Amount value={amount.text} of={draft.asset} />
-          {price === null ? null : <span class="total-usd muted"> {usd(worth(amount.text, price))}</span>}
+          {price === null ? null : (
+            <>
+              {' '}
+              <span class="total-usd muted">
+                <Worth value={worth(amount.text, price)} />
+              </span>
+            </>
+          )}
         </p>
         <p class="review-address">
           <span class="label">To</span>

@@ -2,20 +2,10 @@
 import { signal } from '@preact/signals'
 import { useState } from 'preact/hooks'
 import { serverNow } from '../api/http.ts'
+import { amountText, usd, usdShort } from '../amounts.ts'
 import { assetNames } from '../api/assets.ts'
 import { announce } from './announce.tsx'
 import { Icon } from './icons.tsx'
-
-/** Digits in groups of three, none lost. */
-export function grouped(digits: string): string {
-  const [whole = '', fraction] = digits.split('.')
-  const sign = /^[-+]/.exec(whole)?.[0] ?? ''
-  const text = whole.slice(sign.length).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
-  return `${sign === '-' ? '−' : sign}${text}${fraction === undefined ? '' : `.${fraction}`}`
-}
-
-/** Every digit that says something, in groups of three. */
-export const amountText = (value: string): string => grouped(value.includes('.') ? value.replace(/\.?0+$/, '') : value)
 
 /** An exact amount, digits that cannot be told apart from zeros trimmed at the end. @param of the asset */
 export function Amount({
@@ -44,16 +34,18 @@ export function Amount({
   )
 }
 
-/** Dollars, to the cent. */
-export function usd(value: string | null | undefined): string {
-  if (value === null || value === undefined) return '–'
-  const [whole = '0', fraction = ''] = String(value).split('.')
-  const cents = fraction.padEnd(2, '0').slice(0, 2)
-  const isTiny = /^-?0$/.test(whole) && cents === '00' && /[1-9]/.test(fraction)
-  return isTiny ? '< $0.01' : `${whole.startsWith('-') ? '−' : ''}$${grouped(whole.replace('-', ''))}.${cents}`
-}
-
+/** Dollars with all their digits: what is charged and held in USD. */
 export const Usd = ({ value }: { value: string | null | undefined }) => <span class="amount">{usd(value)}</span>
+
+/** What coins are worth, to the cent. Where digits are left out it says so, and has all of them on hovering. */
+export function Worth({ value }: { value: string | null | undefined }) {
+  const { text, exact } = usdShort(value)
+  return (
+    <span class="amount" title={exact ?? undefined}>
+      {text}
+    </span>
+  )
+}
 
 /** `USDT` of `USDT_ETH`. */
 export const tickerOf = (asset: string): string => assetNames.value.get(asset)?.ticker ?? asset.split('_')[0] ?? asset

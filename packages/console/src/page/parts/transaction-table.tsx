@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact'
 import { pageAt } from '../api/scope.ts'
 import type { Transaction } from '../api/types.ts'
 import type { Reading } from '../api/use.ts'
-import { Amount, AssetName, Id, Time, usd } from './show.tsx'
+import { Amount, AssetName, Id, Time, Worth } from './show.tsx'
 import { TransactionStatus } from './status.tsx'
 import { Table, type Column } from './table.tsx'
 
@@ -28,10 +28,10 @@ const COLUMNS: readonly Column<Transaction>[] = [
     cell: (each) => <Amount value={isOutgoing(each) ? `-${each.amount}` : each.amount} of={each.asset} isSigned />,
   },
   {
-    head: 'Value',
+    head: 'Value at the time',
     isNumber: true,
     isMinor: true,
-    cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : usd(value)),
+    cell: ({ amount_in_usd: value }) => (value === null ? <span class="muted">–</span> : <Worth value={value} />),
   },
   { head: 'Destination', isMinor: true, cell: ({ destination_id: to }) => <Id value={to} label="destination" /> },
   { head: 'Memo', isMinor: true, cell: ({ memo }) => (memo === '' ? <span class="muted">–</span> : <span class="cut">{memo}</span>) },

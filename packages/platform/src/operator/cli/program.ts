@@ -1,4 +1,4 @@
-import { errorText, jsonText, manyLines, printJson, printLines, printNotice } from '@custody/chains/terminal'
+import { commandName, errorText, jsonText, manyLines, printJson, printLines, printNotice } from '@custody/chains/terminal'
 import { Command, CommanderError, Option } from 'commander'
 import packageFile from '../../../package.json' with { type: 'json' }
 import { OperatorError } from '../command.ts'
@@ -23,8 +23,7 @@ export function lineOf(definition: Definition): string {
   return [definition.usage, ...needed, ...more].join(' ')
 }
 
-/** How the command is called: a bundle has it on the PATH of its host, a checkout by npx. */
-const command = bundleOf() === null ? 'npx custody' : 'custody'
+const command = commandName()
 
 const listed = (lines: readonly { line: string; summary: string }[]): string => (
   lines.map(({ line, summary }) => `  ${line}\n      ${summary}`).join('\n'))
