@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document 33595e46f6d5e3952f00f44a90a1198d531e9c1dac4486b59ecc5e084096e8a3
-// types e22574f6ec52af8e268f6c6ff96f88938f32aec0baa3d32f91192f0bd44cb150
+// document 5ecc9d28cb87258cbd65fac99b9f902900e13cebf985f347ddea95dc6ce42608
+// types 6715c27aa67feb0fa00f534dd3b5ebff32a351b8aea2b74d921b4eda169c65f0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -477,7 +477,7 @@ export interface components {
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
             /** @description Accepted from older clients; means nothing */
-            ts?: (number | string | null) | null;
+            ts?: (number | string) | null;
         };
         CreateWalletAliasRequest: {
             /**
@@ -496,7 +496,10 @@ export interface components {
             asset: string;
         };
         CreateWebhookRequest: {
-            /** @description https, and a public address; http and loopback on the local network */
+            /**
+             * Format: uri
+             * @description https, and a public address; http and loopback on the local network
+             */
             url: string;
             /** @description Names of events, `group.*` or `*` */
             events: string[];
@@ -915,7 +918,9 @@ export interface components {
                 address_tag: string | null;
                 path: number[] | null;
             }[];
+            /** @description The first 10000, the oldest first */
             payments: components["schemas"]["InvoicePayment"][];
+            /** @description The latest 10000 */
             refunds: {
                 transaction_id: string;
                 asset: string;
@@ -1136,6 +1141,7 @@ export interface components {
             keys: components["schemas"]["CertifiedKey"][];
         };
         ListMarketsResponse: {
+            /** @description The first 10000; base and quote select */
             data: {
                 market: string;
                 base: string;
@@ -1352,6 +1358,7 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+            /** @description The first 10000, the oldest first */
             fills: {
                 id: string;
                 /**
@@ -1432,7 +1439,12 @@ export interface components {
              */
             locked_until?: string;
             /** @description Where it took it before */
-            previous?: Record<string, never> | null;
+            previous?: {
+                /** @description The address */
+                address: string;
+                /** @description Its tag */
+                tag: string | null;
+            } | null;
         };
         QuoteConversionRequest: {
             /**
@@ -1615,7 +1627,7 @@ export interface components {
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
             /** @description Accepted from older clients; means nothing */
-            ts?: (number | string | null) | null;
+            ts?: (number | string) | null;
         };
         ReleaseUnstakedRequest: {
             /** @constant */
@@ -1680,10 +1692,10 @@ export interface components {
         };
         SaveAmlSettingsRequest: {
             /**
-             * @description CHAINALYSIS, ELLIPTIC, TRM; in any case
-             * @example CHAINALYSIS
+             * @description In any case
+             * @enum {string}
              */
-            provider: string;
+            provider: "CHAINALYSIS" | "ELLIPTIC" | "TRM";
             /** @description API key of the provider; Elliptic: key:secret */
             aml_token: string;
             /**

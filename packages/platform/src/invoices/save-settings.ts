@@ -4,13 +4,10 @@ import { parseUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { decimal, text, wholeNumber } from '../http/schemas.ts'
-import { expiresInField, toleranceField } from './body.ts'
+import { CONFIRMATIONS_MAX, DEPTHS_MAX, expiresInField, ORIGINS_MAX, toleranceField } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
 import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
-const ORIGINS_MAX = 50
-const DEPTHS_MAX = 20
-const CONFIRMATIONS_MAX = 10_000
 const USD_DIGITS_MAX = 30
 
 const isOrigin = (value: string): boolean => {

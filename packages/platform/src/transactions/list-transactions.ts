@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
+import { assetName, integer, oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
 import { KIND_OF_TYPE, presentNow, STATUSES, transactionNowShape, TYPE_NAMES } from '../engine/present.ts'
 import type { Services } from '../engine/services.ts'
@@ -44,6 +44,7 @@ export const transactionFilter = {
     .string()
     .max(1000)
     .refine((value) => !value.includes('\0'), 'must not contain NUL')
+    .meta({ minLength: 1 })
     .optional(),
   type: oneOf(TYPE_NAMES, 'Fuel, Sweep and what else the platform does by itself is shown only where it is asked for').optional(),
 }
@@ -59,7 +60,7 @@ export const listTransactions = endpoint({
   summary: 'List transactions',
   access: 'read',
   query: z.strictObject({ ...transactionFilter, ...pageQuery }),
-  response: z.object({ data: z.array(transactionNowShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(transactionNowShape),
   async handler({ services, caller, query }) {
     const { page, limit } = query
     const { rows, total } = await readList<TransactionRow>(services.database, {
