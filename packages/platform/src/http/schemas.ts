@@ -5,7 +5,7 @@ import { mustBeOneOf } from './validate.ts'
 
 import { text, textSchema } from '@custody/request-auth/bodies'
 
-export { assetName, decimal, decimalOf, positive, positiveSchema, text, textSchema } from '@custody/request-auth/bodies'
+export { assetName, decimal, positive, positiveSchema, text, textSchema } from '@custody/request-auth/bodies'
 
 /** The id of something in a path. In another form it is nothing's, and the answer is 404: whoever looks it up sees to that. */
 export const pathId = z.string().meta({

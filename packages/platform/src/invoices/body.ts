@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { optional, positive, sequenceId } from '@custody/request-auth/bodies'
-import { assetName, decimalOf, oneOf, text, textSchema, wholeNumber } from '../http/schemas.ts'
+import { assetName, decimal, oneOf, text, textSchema, wholeNumber } from '../http/schemas.ts'
 import { FIATS } from './quote.ts'
 
 const URL_MAX = 2000
@@ -30,12 +30,13 @@ const webUrl = (description: string) => text(URL_MAX)
   }, 'must be an http(s) URL without user and password')
   .meta({ ...textSchema(URL_MAX), pattern: WEB_URL, format: 'uri', description })
 
-/** A tolerance as a text: no more than ten, and no more than four decimals that are not zero. */
+/** A tolerance as a text: no more than ten, and no more than four decimals that are not zero. Exponents are read, but not documented. */
 const TOLERANCE_TEXT = /^0*(\d(\.\d{1,4}0*)?|10(\.0+)?)$/
 const TOLERANCE = `0 to ${TOLERANCE_PERCENT.most}, four decimals`
 
-export const toleranceField = decimalOf(TOLERANCE_TEXT, `must be a decimal number, ${TOLERANCE}`)
-  .refine((value) => Number(value) <= TOLERANCE_PERCENT.most, `must be at most ${TOLERANCE_PERCENT.most} percent`).meta({
+const isTolerance = (value: string): boolean => Number(value) <= TOLERANCE_PERCENT.most
+
+export const toleranceField = decimal.refine(isTolerance, `must be at most ${TOLERANCE_PERCENT.most} percent`).meta({
   anyOf: [
     { type: 'number', minimum: 0, maximum: TOLERANCE_PERCENT.most, multipleOf: 0.0001 },
     { type: 'string', pattern: TOLERANCE_TEXT.source, maxLength: 100 },

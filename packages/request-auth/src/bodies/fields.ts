@@ -31,26 +31,18 @@ export const positiveSchema = (description: string) => ({
 const NOT_DECIMAL = 'must be a decimal number'
 const NATIVE = 'Decimal in the asset’s native unit, exact; a number or a text'
 
-/**
- * A decimal read from the raw JSON text (a double cannot hold 18 decimals), or a text of digits.
- * @param pattern of the text @param wrong what is said of one in another form
- */
-export const decimalOf = (pattern: RegExp, wrong: string) => z
+/** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
+export const decimal = z
   .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', NOT_DECIMAL)
   .transform((value, context): string => {
     const text = value instanceof JsonNumber ? value.text : value
-    const isText = typeof value === 'string'
-    const isLong = text.length > DECIMAL_LENGTH_MAX
-    const reason = text.startsWith('-') ? 'must not be negative'
-      : isLong ? (isText ? `must have at most ${DECIMAL_LENGTH_MAX} characters` : NOT_DECIMAL)
-      : (isText ? pattern : DECIMAL).test(text) ? null : isText ? wrong : NOT_DECIMAL
-    if (reason === null) return text
-    context.addIssue({ code: 'custom', message: reason })
+    if (DECIMAL.test(text) && text.length <= DECIMAL_LENGTH_MAX) return text
+    const isLong = typeof value === 'string' && text.length > DECIMAL_LENGTH_MAX
+    const message = text.startsWith('-') ? 'must not be negative'
+      : isLong ? `must have at most ${DECIMAL_LENGTH_MAX} characters` : NOT_DECIMAL
+    context.addIssue({ code: 'custom', message })
     return z.NEVER
   })
-
-/** A decimal in any spelling that JSON has for a number. */
-export const decimal = decimalOf(DECIMAL, NOT_DECIMAL)
   .meta(decimalSchema(NATIVE))
 
 /** A {@link decimal} that must be greater than zero, as the document says it; whoever reads the amount refuses zero. */
