@@ -1,5 +1,5 @@
 // Made by scripts/api-types.mjs.
-// document 5ecc9d28cb87258cbd65fac99b9f902900e13cebf985f347ddea95dc6ce42608
+// document fa5a01fcc19a1872198aac88ef238d609b1c2648e800ab183bdace285c6ea003
 // types 6715c27aa67feb0fa00f534dd3b5ebff32a351b8aea2b74d921b4eda169c65f0
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;

@@ -18,6 +18,7 @@ export const saveAmlSettings = endpoint({
     provider: text(40).meta({ enum: [...PROVIDERS], description: 'In any case' }),
     aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
     aml_risk_levels: text(200).meta({
+      pattern: `^(${LEVELS.join('|')})(, ?(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`,
       description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'],
     }),
     aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),
