@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document fa5a01fcc19a1872198aac88ef238d609b1c2648e800ab183bdace285c6ea003
-// types 6715c27aa67feb0fa00f534dd3b5ebff32a351b8aea2b74d921b4eda169c65f0
+// document 7004404c9eaa274b9ee11dfc70618de3374cd3628c55d883dc51a98c950bf1a6
+// types ebe31cc2ad3c341f5888f4842a9b208a881eab0869f0b531e412e3ee7408d464
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -1713,7 +1713,7 @@ export interface components {
             allowed_origins?: string[] | null;
             /** @description By the worth of an invoice, from_usd rising; never fewer than the network’s depth */
             confirmations?: {
-                /** @description Decimal in the asset’s native unit, exact; a number or a text */
+                /** @description USD, six decimals at most */
                 from_usd: Decimal | string;
                 /** @description Blocks that a payment needs beside being credited */
                 confirmations: number;

@@ -9,6 +9,8 @@ export const OFFERS_MAX = 50
 export const ORIGINS_MAX = 50
 export const DEPTHS_MAX = 20
 export const CONFIRMATIONS_MAX = 10_000
+/** USD, of the worth that a depth begins at. */
+export const FROM_USD_MAX = 1e21
 /** Seconds of an invoice's life. Short ones are for tests on local chains. */
 export const EXPIRES_IN_S = { least: 5, leastReal: 60, usual: 1800, most: 30 * 86_400 }
 /** Percent that may be missing. More than a tenth is no tolerance. */
