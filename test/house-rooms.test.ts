@@ -24,7 +24,7 @@ const RANKS: Record<string, readonly Rank[]> = {
     ['errors.ts', 'types.ts', 'crc32c.ts'], ['binding.ts', 'credential.ts', 'http.ts', 'settings.ts'], 'providers', 'open.ts', 'key-file.ts', 'index.ts',
   ],
   platform: [
-    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'batch.ts', 'pressure.ts', 'ccxt.ts', 'likely.ts'], 'errors-explained.ts', 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
+    ['errors.ts', 'environment.ts', 'decimals.ts', 'metrics.ts', 'home.ts', 'batch.ts', 'pressure.ts', 'ccxt.ts', 'likely.ts', 'bounds.ts'], 'errors-explained.ts', 'secrets.ts', 'settings', 'database', 'ledger', 'signing', 'engine',
     'families', 'http', 'assets', 'prices', 'prepaid-fee', 'addresses', 'gas-tanks', 'keys', 'aml', 'fees', 'staking', 'deposits', 'wallets',
     'exchanges', 'trading', 'exchange-transfers', 'transactions', 'auto-forwarding', 'invoices', 'events', 'webhooks', 'checkout', 'reference',
     'people', 'console', 'audit', 'reserves', 'recovery', 'app', 'backup', 'operator', 'run.ts', 'main.ts',

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { findAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, integer } from '../http/schemas.ts'
+import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 import { addressShape, presentAddress, type AddressRow } from './present.ts'
 
 /** Addresses of an answer that is one array. */
@@ -10,7 +10,7 @@ const ALL_MAX = 10_000
 const PAGE_USUAL = 100
 
 const pageShape = z.object({
-  data: z.array(addressShape),
+  data: z.array(addressShape).max(LIMIT_MAX),
   next: z.string().nullable().meta({ description: 'Pass it as `after` to read on; null at the end of the list' }),
   has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
 }).meta({ id: 'AddressPage' })
@@ -24,12 +24,12 @@ export const listAddresses = endpoint({
   method: 'GET', path: '/dac/v1/addresses', summary: 'List deposit addresses of an asset', access: 'read',
   query: z.strictObject({
     asset: assetName,
-    after: z.uuid('must be the `next` of an earlier answer').optional().meta({
+    after: z.uuid('must be the `next` of an earlier answer').meta({ maxLength: 36 }).optional().meta({
       description: '`next` of an earlier answer: the addresses that come after it',
     }),
-    limit: integer(1, 500, `Addresses of a page; ${PAGE_USUAL} where only \`after\` is given`).optional(),
+    limit: integer(1, LIMIT_MAX, `Addresses of a page; ${PAGE_USUAL} where only \`after\` is given`).optional(),
   }),
-  response: z.union([z.array(addressShape), pageShape]),
+  response: z.union([z.array(addressShape).max(ALL_MAX), pageShape]),
   async handler({ services, caller, query: { asset, after, limit } }) {
     const found = findAsset(services, asset)
     const isPaged = after !== undefined || limit !== undefined

@@ -19,7 +19,7 @@ export const listFrozen = endpoint({
   description: 'Addresses that screening has frozen for the sub-account, with the reason.',
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/frozen-addresses', summary: 'List frozen addresses', access: 'read',
-  query: z.strictObject({ asset: assetName.optional() }), response: z.array(frozenShape),
+  query: z.strictObject({ asset: assetName.optional() }), response: z.array(frozenShape).max(ROWS_MAX),
   async handler({ services, caller, query }) {
     const space = query.asset === undefined ? null : spaceOf(findAsset(services, query.asset).network)
     const rows = await services.database.query<FrozenRow & { held: number }>(

@@ -15,9 +15,10 @@ export const saveAmlSettings = endpoint({
   errors: ['PROVIDER_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/aml', summary: 'Save the AML screening settings', access: 'write', isSetting: true,
   body: z.strictObject({
-    provider: text(40).meta({ description: `${PROVIDERS.join(', ')}; in any case`, examples: ['CHAINALYSIS'] }),
+    provider: text(40).meta({ enum: [...PROVIDERS], description: 'In any case' }),
     aml_token: credential(1000).meta({ description: 'API key of the provider; Elliptic: key:secret' }),
     aml_risk_levels: text(200).meta({
+      pattern: `^(${LEVELS.join('|')})(, ?(${LEVELS.join('|')})){0,${LEVELS.length - 1}}$`,
       description: `Comma-separated, each level that is held: ${LEVELS.join(', ')}`, examples: ['SEVERE, HIGH'],
     }),
     aml_deposit: z.boolean(), aml_withdrawal: z.boolean(),

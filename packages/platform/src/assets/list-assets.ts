@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASSETS_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
@@ -39,6 +40,6 @@ export const getAssets = endpoint({
   id: 'listAssets', tag: 'Assets',
   description: 'Every asset that this installation can transact, with its network, decimals, contract, issuer and least withdrawal. '
     + 'Retired assets are left out. Needs no key.',
-  method: 'GET', path: '/assets', summary: 'List assets', access: 'public', response: z.array(assetShape),
+  method: 'GET', path: '/assets', summary: 'List assets', access: 'public', response: z.array(assetShape).max(ASSETS_MAX),
   handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })

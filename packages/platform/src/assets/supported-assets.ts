@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { ASSETS_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { assetShape, assetsForCallers } from './list-assets.ts'
 
@@ -7,6 +8,6 @@ export const getSupportedAssets = endpoint({
   id: 'listSupportedAssets', tag: 'Assets',
   description: 'The same list as `GET /assets`, for callers that sign every request.',
   method: 'GET', path: '/dac/v1/supported-assets', summary: 'List assets of the workspace', access: 'read', query: z.strictObject({}),
-  response: z.array(assetShape),
+  response: z.array(assetShape).max(ASSETS_MAX),
   handler: async ({ services }) => ({ body: assetsForCallers(services) }),
 })

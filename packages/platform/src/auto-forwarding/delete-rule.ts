@@ -1,6 +1,7 @@
 import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { endRule } from './end-rules.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
@@ -14,7 +15,7 @@ export const deleteRule = endpoint({
     + 'it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'DELETE', path: '/dac/v1/auto-forwarding/{id}', summary: 'Delete a forwarding rule', access: 'write', isSetting: true,
-  params: z.strictObject({ id: z.string() }), body: emptyBody, response: ruleShape,
+  params: z.strictObject({ id: pathId }), body: emptyBody, response: ruleShape,
   async handler({ services, caller, params, signed }) {
     const rule = await findRule(services, caller, params.id)
     // From here on nothing more is forwarded, whatever the nodes know.

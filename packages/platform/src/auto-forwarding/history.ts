@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { pageQuery } from '../http/schemas.ts'
+import { pageOf, pageQuery, pathId } from '../http/schemas.ts'
 import { presentNow, transactionNowShape } from '../engine/present.ts'
 import type { TransactionRow } from '../engine/transaction.ts'
 import { findRule } from './rule.ts'
@@ -11,8 +11,8 @@ export const ruleHistory = endpoint({
   description: 'The transfers that a rule has made, newest first.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/auto-forwarding/{id}/history', summary: 'List the forwards of a rule', access: 'read',
-  params: z.strictObject({ id: z.string() }), query: z.strictObject(pageQuery),
-  response: z.object({ data: z.array(transactionNowShape), page: z.int(), limit: z.int(), total: z.int() }),
+  params: z.strictObject({ id: pathId }), query: z.strictObject(pageQuery),
+  response: pageOf(transactionNowShape),
   async handler({ services, caller, params, query: { page, limit } }) {
     const rule = await findRule(services, caller, params.id)
     const [rows, count] = await Promise.all([

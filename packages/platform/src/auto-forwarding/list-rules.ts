@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, oneOf, pageQuery } from '../http/schemas.ts'
+import { assetName, oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { RULE_COLUMNS, presentRule, ruleShape, STATE_OF_STATUS, STATUSES, type RuleRow } from './rule.ts'
 
 /** Rules of the sub-account, newest first. Deleted ones are shown only where a filter asks for them. */
@@ -11,7 +11,7 @@ export const listRules = endpoint({
   errors: ['UNSUPPORTED_ASSET'],
   method: 'GET', path: '/dac/v1/auto-forwarding', summary: 'List forwarding rules', access: 'read',
   query: z.strictObject({ asset: assetName.optional(), status: oneOf(STATUSES).optional(), ...pageQuery }),
-  response: z.object({ data: z.array(ruleShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(ruleShape),
   async handler({ services, caller, query: { asset, status, page, limit } }) {
     assertKnownAsset(services, asset)
     const now = new Date(services.environment.now())

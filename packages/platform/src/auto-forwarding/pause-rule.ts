@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findRule, presentRule, ruleShape, type RuleRow } from './rule.ts'
 
 /** A pause is the platform's own: what comes in meanwhile waits, and goes on when the rule is resumed. */
@@ -10,7 +11,7 @@ const turn = (verb: 'pause' | 'resume', summary: string) => endpoint({
     : 'What came in meanwhile is forwarded as well. Asked twice it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'RULE_FINAL'],
   method: 'POST', path: `/dac/v1/auto-forwarding/{id}/${verb}`, summary, access: 'write', isSetting: true,
-  params: z.strictObject({ id: z.string() }), response: ruleShape,
+  params: z.strictObject({ id: pathId }), response: ruleShape,
   async handler({ services, caller, params }) {
     const rule = await findRule(services, caller, params.id)
     const now = new Date(services.environment.now())

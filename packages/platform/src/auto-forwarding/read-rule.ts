@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findRule, presentRule, ruleShape } from './rule.ts'
 
 export const readRule = endpoint({
@@ -7,7 +8,7 @@ export const readRule = endpoint({
   description: 'One rule, with what waits to be forwarded.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/auto-forwarding/{id}', summary: 'Read a forwarding rule', access: 'read',
-  params: z.strictObject({ id: z.string() }), response: ruleShape,
+  params: z.strictObject({ id: pathId }), response: ruleShape,
   async handler({ services, caller, params }) {
     return { body: presentRule(await findRule(services, caller, params.id), services.registry, services.environment.now()) }
   },

@@ -1,6 +1,7 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import type { SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
+import { NAMED_MAX, NODES } from '../bounds.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
@@ -28,7 +29,7 @@ export const ruleShape = z.object({
   destination_address: z.string(), address_tag: z.string().nullable(),
   expires_at: z.string(), waiting: z.number().meta({ description: 'Came in since the rule was made and was not forwarded yet' }),
   reason: z.string().nullable().meta({ description: 'Why what waits was not forwarded' }),
-  outstanding: z.array(z.string()).meta({
+  outstanding: z.array(z.string()).max(NODES * NAMED_MAX).meta({
     description: 'Of a deleted rule: hashes of forwards that are signed and not final; they may still be broadcast',
   }),
   created_at: z.string(), updated_at: z.string(),

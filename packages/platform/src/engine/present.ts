@@ -1,5 +1,6 @@
 import { formatAmount, type Registry } from '@custody/chains'
 import { z } from 'zod'
+import { NODES } from '../bounds.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import { waitingShape } from './waiting.ts'
 import { voidShape } from '../signing/void.ts'
@@ -30,7 +31,7 @@ export const transactionShape = z.object({
   }),
   platform_fee: z.number().nullable()
     .meta({ description: 'In USD; of one that failed, what was charged all the same. null: none is taken for it' }),
-  voids: z.array(voidShape)
+  voids: z.array(voidShape).max(NODES)
     .meta({ description: 'Of a transfer that failed before it was paid: the signer nodes will sign nothing for it any more' }),
   created_at: z.string(), updated_at: z.string(), confirmed_at: z.string().nullable(),
 }).meta({ id: 'Transaction' })

@@ -4,8 +4,15 @@ import { EVENT_TYPES, type EventType } from '../database/event-types.ts'
 const GROUPS = [...new Set(EVENT_TYPES.map((type) => type.split('.', 1)[0] as string))]
 const PATTERNS = new Set<string>(['*', ...GROUPS.map((group) => `${group}.*`), ...EVENT_TYPES])
 
+/** Names that {@link typeFilter} takes at once. */
+export const PATTERNS_MAX = 50
+const NAMES = [...PATTERNS].map((name) => name.replaceAll(/[.*]/g, String.raw`\$&`)).join('|')
+/** As the document has them: one name, and several separated by commas. */
+const EVENT_PATTERN = `^(${NAMES})$`
+export const EVENTS_PATTERN = `^(${NAMES})(,(${NAMES})){0,${PATTERNS_MAX - 1}}$`
+
 /** A name of an event, all of a group (`invoice.*`), or all (`*`), in any case. Read as lower case. */
-export const eventPattern = z.string().max(100).transform((given, context) => {
+export const eventPattern = z.string().max(100, 'must have at most 100 characters').transform((given, context) => {
   const pattern = given.trim().toLowerCase()
   if (PATTERNS.has(pattern)) return pattern
   context.addIssue({
@@ -14,7 +21,7 @@ export const eventPattern = z.string().max(100).transform((given, context) => {
       + 'GET /openapi.json names each',
   })
   return z.NEVER
-}).meta({ type: 'string', examples: ['transaction.confirmed', 'invoice.*', '*'] })
+}).meta({ type: 'string', pattern: EVENT_PATTERN, examples: ['transaction.confirmed', 'invoice.*', '*'] })
 
 /** The types that patterns name. */
 export const typesOf = (patterns: readonly string[]): EventType[] => EVENT_TYPES.filter((type) => patterns.some((pattern) =>

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { integer } from '../http/schemas.ts'
+import { integer, LIMIT_MAX } from '../http/schemas.ts'
 import { cursor, endOfLog, KEPT_DAYS, messageOf, positionOf, readLog, typeFilter } from './log.ts'
 import { eventShape } from './registry.ts'
 
@@ -12,10 +12,10 @@ export const listEvents = endpoint({
   method: 'GET', path: '/dac/v1/events', summary: 'List events, the oldest first', access: 'read',
   query: z.strictObject({
     after: cursor.optional(), type: typeFilter.optional(),
-    limit: integer(1, 500, 'Events of an answer; 100 where it is absent').default(100),
+    limit: integer(1, LIMIT_MAX, 'Events of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
-    data: z.array(eventShape()),
+    data: z.array(eventShape()).max(LIMIT_MAX),
     next: z.string().nullable().meta({ description: 'For the next `after`; null where there was no event yet' }),
     has_more: z.boolean().meta({ description: 'More are there already' }),
   }),

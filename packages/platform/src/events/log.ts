@@ -4,11 +4,10 @@ import type { EventType } from '../database/event-types.ts'
 import type { Queryable } from '../database/pool.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { eventPattern, typesOf } from './filter.ts'
+import { eventPattern, EVENTS_PATTERN, PATTERNS_MAX, typesOf } from './filter.ts'
 
 /** Events are kept for so long. */
 export const KEPT_DAYS = 90
-const PATTERNS_MAX = 50
 
 /** What a message is made of. */
 export interface Told {
@@ -33,9 +32,9 @@ export const typeFilter = z.string().max(2000).transform((given, context): Event
     else context.addIssue({ code: 'custom', message: read.error.issues[0]?.message ?? 'is not valid' })
   }
   return patterns.includes('*') ? null : typesOf(patterns)
-}).meta({ type: 'string', description: 'Names of events, `group.*` or `*`, separated by commas, in any case' })
+}).meta({ type: 'string', pattern: EVENTS_PATTERN, description: 'Names of events, `group.*` or `*`, separated by commas, in any case' })
 
-export const cursor = z.string().max(100).meta({ description: 'The `id` of an event: those that came after it' })
+export const cursor = z.string().max(100).meta({ minLength: 1, description: 'The `id` of an event: those that came after it' })
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 

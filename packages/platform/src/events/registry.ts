@@ -132,8 +132,13 @@ export const EVENTS: Readonly<Record<EventType, EventOf>> = {
   },
 }
 
+/** Fields of an event's `data`. */
+const DATA_MAX = 100
+
 /** An event as it is sent and listed. `data`: see {@link EVENTS}. */
-export const eventShape = (data: z.ZodType = z.looseObject({}), type: z.ZodType = z.enum(EVENT_TYPES)) => z.object({
+export const eventShape = (
+  data: z.ZodType = z.looseObject({}).meta({ maxProperties: DATA_MAX }), type: z.ZodType = z.enum(EVENT_TYPES)
+) => z.object({
   type,
   timestamp: z.string().meta({ description: 'When it happened, ISO 8601' }),
   data,

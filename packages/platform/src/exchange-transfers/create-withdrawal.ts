@@ -13,11 +13,11 @@ import { VenueError } from '../exchanges/venue.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
 import { answeredTo, sequenceIdIn } from '../http/replay.ts'
-import { assetName, decimal, text } from '../http/schemas.ts'
+import { assetName, positive, text } from '../http/schemas.ts'
 import { coinAt, exchangeTransferShape, presentExchangeTransfer, tellTransfer, toUnits, type ExchangeTransferRow } from './transfer.ts'
 
 const withdrawalBody = z.strictObject({
-  exchange_account: text(100).meta({ description: 'Id of an exchange account whose key may withdraw' }), asset: assetName, amount: decimal,
+  exchange_account: text(100).meta({ description: 'Id of an exchange account whose key may withdraw' }), asset: assetName, amount: positive,
   address: text(256).optional().meta({ description: 'One of the wallet’s own addresses; its first where it is absent' }),
   address_tag: text(200).optional(),
   sequence_id: text(200).optional().meta({ description: 'Idempotency key, unique within the sub-account’s withdrawals from exchanges' }),

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { oneOf, pageQuery, text } from '../http/schemas.ts'
+import { oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import { DIRECTIONS, exchangeTransferShape, presentExchangeTransfer, TRANSFER_STATUSES, type ExchangeTransferRow } from './transfer.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
@@ -16,7 +16,7 @@ export const listExchangeTransfers = endpoint({
     exchange_account: text(100).optional(), asset: text(64).optional(), direction: oneOf(DIRECTIONS).optional(),
     status: oneOf(TRANSFER_STATUSES).optional(), transaction_id: text(100).optional(), ...pageQuery,
   }),
-  response: z.object({ data: z.array(exchangeTransferShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(exchangeTransferShape),
   async handler({ services, caller, query }) {
     const { page, limit } = query
     const values: unknown[] = [caller.subAccountId, caller.workspaceId]

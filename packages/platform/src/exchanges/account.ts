@@ -1,11 +1,13 @@
 import { stringifyJson } from '@custody/request-auth'
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import type { EventType } from '../database/event-types.ts'
 import type { Queryable } from '../database/pool.ts'
 import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import type { Caller } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { emit } from '../ledger/post.ts'
 import { showUnits } from './units.ts'
 import type { Permissions, Venue } from './venue.ts'
@@ -25,6 +27,9 @@ export interface AccountRow {
   created_at: Date; updated_at: Date
 }
 
+/** One for each permission of a key. */
+const WARNINGS_MAX = 3
+
 const told = z.boolean().nullable().meta({ description: 'null: the exchange does not tell' })
 const coins = z.number().meta({ description: 'Decimal, exact' })
 
@@ -33,13 +38,13 @@ export const accountShape = z.object({
   status: z.enum(['active', 'failing']).meta({ description: 'failing: the exchange refused the key when it was last asked' }),
   reason: z.string().nullable(), key_hint: z.string().meta({ description: 'Last characters of the key' }),
   permissions: z.object({ trade: told, withdraw: told, ip_restricted: told }), allow_withdrawal: z.boolean(),
-  warnings: z.array(z.string()), checked_at: z.string(),
-  difference: z.array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins }))
+  warnings: z.array(z.string()).max(WARNINGS_MAX), checked_at: z.string(),
+  difference: z.array(z.object({ asset: z.string(), ledger: coins, venue: coins, difference: coins })).max(LIST_MAX)
     .meta({ description: 'Where the exchange goes on saying another total than the books' }),
   created_at: z.string(), updated_at: z.string(),
 }).meta({ id: 'ExchangeAccount' })
 
-export const idParam = z.strictObject({ id: z.string() })
+export const idParam = z.strictObject({ id: pathId })
 
 const warningsOf = ({ permissions: { trade, withdraw, ip_restricted }, allow_withdrawal }: AccountRow): string[] => [
   ...(withdraw === true ? [allow_withdrawal
@@ -55,7 +60,7 @@ export function presentAccount(row: AccountRow) {
     id: row.id, exchange: row.exchange, label: row.label, status: row.status === 'failing' ? 'failing' as const : 'active' as const,
     reason: row.reason, key_hint: row.key_hint, permissions: row.permissions, allow_withdrawal: row.allow_withdrawal,
     warnings: warningsOf(row), checked_at: row.checked_at.toISOString(),
-    difference: row.difference.map(({ coin, ledger, venue }) => ({
+    difference: row.difference.slice(0, LIST_MAX).map(({ coin, ledger, venue }) => ({
       asset: coin, ledger: exact(showUnits(BigInt(ledger))), venue: exact(showUnits(BigInt(venue))),
       difference: exact(showUnits(BigInt(venue) - BigInt(ledger))),
     })),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import type { Queryable } from '../database/pool.ts'
 import { exact, exactUsd, USD_DECIMALS } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
@@ -27,7 +28,7 @@ export async function keepBalances(tx: Queryable, accountId: string, balances: r
 /** Balances as they were last read, coin by coin, with what they are worth now. */
 export async function presentBalances(services: Services, row: AccountRow) {
   const rows = await services.database.query<{ coin: string; available: string; total: string }>(
-    'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin', [row.id])
+    'select coin, available::text, total::text from exchange_balances where account_id = $1 order by coin limit $2', [row.id, LIST_MAX])
   return rows.map(({ coin, available, total }) => {
     const worth = worthOf(services, coin, BigInt(total))
     return {

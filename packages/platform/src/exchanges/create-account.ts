@@ -24,6 +24,7 @@ const secret = z.string().min(1, 'must not be empty').max(SECRET_MAX)
   .refine((value) => !CONTROL_CHARACTERS.test(value), 'must not contain control characters')
   .refine((value) => isPrintable(value.replaceAll('\n', '')), PRINTABLE)
   .transform((value) => (value.startsWith('-----BEGIN') ? value.replaceAll(String.raw`\n`, '\n') : value.trim()))
+  .meta({ minLength: 1, maxLength: SECRET_MAX, pattern: String.raw`^[\n\x20-\x7e]*$` })
 
 export const fields = {
   label: text(100), api_key: credential(KEY_MAX), api_secret: secret, passphrase: credential(200),

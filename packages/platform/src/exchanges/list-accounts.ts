@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { pageQuery, text } from '../http/schemas.ts'
+import { pageOf, pageQuery, text } from '../http/schemas.ts'
 import { accountShape, presentAccount, type AccountRow } from './account.ts'
 
 /** The sub-account's accounts at exchanges, newest first. */
@@ -9,7 +9,7 @@ export const listAccounts = endpoint({
   description: 'Linked accounts of the sub-account.',
   method: 'GET', path: '/dac/v1/exchange-accounts', summary: 'List exchange accounts', access: 'read',
   query: z.strictObject({ exchange: text(40).optional(), ...pageQuery }),
-  response: z.object({ data: z.array(accountShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(accountShape),
   async handler({ services, caller, query: { exchange, page, limit } }) {
     const from = `from exchange_accounts where sub_account_id = $1 and status <> 'deleted' and ($2::text is null or exchange = $2)`
     const values = [caller.subAccountId, exchange?.toLowerCase() ?? null]

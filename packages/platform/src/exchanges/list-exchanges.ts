@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { z } from 'zod'
+import { EXCHANGES_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { MANNERS } from './venues.ts'
 
@@ -21,8 +22,8 @@ export const listExchanges = endpoint({
           + 'the fate of one could not be asked',
       }),
       passphrase: z.boolean().meta({ description: 'A key needs its passphrase' }),
-      features: z.record(z.string(), z.boolean()).meta({ description: 'What ccxt says of it' }),
-    })),
+      features: z.record(z.string(), z.boolean()).meta({ maxProperties: EXCHANGES_MAX, description: 'What ccxt says of it' }),
+    })).max(EXCHANGES_MAX),
   }),
   async handler({ services }) {
     known ??= JSON.parse(readFileSync(FILE, 'utf8')) as NonNullable<typeof known>

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { text } from '../http/schemas.ts'
 import { asked, decimalOrNull, marketQuery, units } from './market-data.ts'
@@ -15,7 +16,7 @@ export const listMarkets = endpoint({
       market: z.string(), base: z.string(), quote: z.string(), active: z.boolean(), amount_step: units, price_step: units,
       min_amount: units.nullable(), max_amount: units.nullable(), min_cost: units.nullable(), maker_fee: units.nullable(),
       taker_fee: units.nullable().meta({ description: 'Share of the cost before any discount, such as 0.0026' }),
-    })),
+    })).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}; base and quote select` }),
   }),
   async handler({ services, query: { exchange, base, quote } }) {
     const markets = await asked(services, exchange, (name) => services.exchanges.markets(name))
@@ -23,7 +24,7 @@ export const listMarkets = endpoint({
       (base === undefined || market.base === base.toUpperCase()) && (quote === undefined || market.quote === quote.toUpperCase()))
     return {
       body: {
-        data: found.map((market) => ({
+        data: found.slice(0, LIST_MAX).map((market) => ({
           market: market.symbol, base: market.base, quote: market.quote, active: market.active,
           amount_step: decimalOrNull(market.amountStep), price_step: decimalOrNull(market.priceStep),
           min_amount: decimalOrNull(market.amountMin), max_amount: decimalOrNull(market.amountMax), min_cost: decimalOrNull(market.costMin),

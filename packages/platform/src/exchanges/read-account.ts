@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import { soon } from '../engine/patience.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { accountShape, findAccount, idParam, presentAccount } from './account.ts'
@@ -15,7 +16,7 @@ export const readAccount = endpoint({
   errors: ['NOT_FOUND', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'GET', path: '/dac/v1/exchange-accounts/{id}', summary: 'Read an exchange account', access: 'read', params: idParam,
   response: accountShape.extend({
-    balances: z.array(balanceShape), balances_at: z.string(),
+    balances: z.array(balanceShape).max(LIST_MAX), balances_at: z.string(),
     balances_age_ms: z.int().meta({ description: 'How old the balances are, in milliseconds' }),
   }).meta({ id: 'ExchangeAccountWithBalances' }),
   async handler({ services, caller, params }) {

@@ -6,6 +6,8 @@ import type { Level } from './venue.ts'
 
 const DEPTH_MAX = 500
 
+const levels = z.array(z.object({ price: units, amount: units })).max(DEPTH_MAX)
+
 /** Open orders of a market, best first. */
 export const readOrderBook = endpoint({
   id: 'readOrderBook', tag: 'Trading',
@@ -17,13 +19,14 @@ export const readOrderBook = endpoint({
     depth: integer(1, DEPTH_MAX, 'Levels of each side, as far as the exchange tells them; 20 where it is absent').default(20),
   }),
   response: z.object({
-    market: z.string(), bids: z.array(z.object({ price: units, amount: units })), asks: z.array(z.object({ price: units, amount: units })),
+    market: z.string(), bids: levels, asks: levels,
     at: z.string(),
   }),
   async handler({ services, query: { exchange, market, depth } }) {
     const { symbol } = await findMarket(services, exchange, market)
     const { bids, asks, at } = await asked(services, exchange, (name) => services.exchanges.orderBook(name, symbol, depth))
-    const shown = (levels: Level[]) => levels.map(({ price, amount }) => ({ price: decimalOrNull(price), amount: decimalOrNull(amount) }))
+    const shown = (side: Level[]) => side.slice(0, depth).map(({ price, amount }) => (
+      { price: decimalOrNull(price), amount: decimalOrNull(amount) }))
     return { body: { market: symbol, bids: shown(bids), asks: shown(asks), at: new Date(at).toISOString() } }
   },
 })

@@ -5,8 +5,11 @@ import { readAmount } from '../assets/read-amount.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
-import { assetName, decimal, text } from '../http/schemas.ts'
+import { assetName, positive, text } from '../http/schemas.ts'
 import { feeRateInteger } from '../engine/fee-rate.ts'
+
+/** In the chain's own integer: nothing that fees are taken in has more. */
+const RATE_MAX = (1n << 128n) - 1n
 
 /** What a transfer would cost at a fee rate, in the network's native coin. */
 export const estimateFeeEndpoint = endpoint({
@@ -16,7 +19,7 @@ export const estimateFeeEndpoint = endpoint({
   example: { asset: 'BTC', fee_rate: 3.2, amount: 0.015 },
   method: 'POST', path: '/dac/v1/estimate-fee', summary: 'Estimate a network fee', access: 'read',
   body: z.strictObject({
-    asset: assetName, fee_rate: decimal, amount: decimal.optional(),
+    asset: assetName, fee_rate: positive, amount: positive.optional(),
     destination_address: text(500).optional().meta({
       description: 'Where it is known, rent and activation are exact, and so is what a token’s contract takes',
     }),
@@ -52,6 +55,7 @@ export const estimateFeeEndpoint = endpoint({
         { field: 'fee_rate' }
       )
     }
+    if (rate > RATE_MAX) throw new ApiError('INVALID_REQUEST', 'fee_rate: is too large', { field: 'fee_rate' })
     if (rate === 0n) throw new ApiError('INVALID_REQUEST', 'fee_rate: must be greater than zero', { field: 'fee_rate' })
     const amount = body.amount === undefined ? null : readAmount(body.amount, asset, 'amount')
     if (amount === 0n) throw new ApiError('INVALID_AMOUNT', 'amount: must be greater than zero', { field: 'amount' })

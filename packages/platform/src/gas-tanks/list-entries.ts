@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
-import { pageQuery } from '../http/schemas.ts'
+import { pageOf, pageQuery, text } from '../http/schemas.ts'
 import { hasTank } from './ensure-tank.ts'
 
 const TYPES: Record<string, string> = {
@@ -22,19 +22,15 @@ export const listTankEntries = endpoint({
   description: 'Every movement of the tank of a network, newest first.',
   errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/gas-tanks/{network}/entries', summary: 'List the movements of a gas tank', access: 'read',
-  params: z.strictObject({ network: z.string() }),
+  params: z.strictObject({ network: text(50) }),
   query: z.strictObject(pageQuery),
-  response: z.object({
-    data: z.array(z.object({
-      id: z.string(), type: z.string(),
-      balance_change: z.number().meta({ description: 'What the tank can spend' }), reserved_change: z.number().meta({
-        description: 'Held for transactions under way',
-      }),
-      float_change: z.number().meta({
-        description: 'Fuel of the tank’s at addresses',
-      }), transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
-    })), page: z.int(), limit: z.int(), total: z.int(),
-  }),
+  response: pageOf(z.object({
+    id: z.string(), type: z.string(),
+    balance_change: z.number().meta({ description: 'What the tank can spend' }),
+    reserved_change: z.number().meta({ description: 'Held for transactions under way' }),
+    float_change: z.number().meta({ description: 'Fuel of the tank’s at addresses' }),
+    transaction_id: z.string().nullable(), for_transaction_id: z.string().nullable(), created_at: z.string(),
+  })),
   async handler({ services, caller, params, query: { page, limit } }) {
     const found = services.networks.all().find(({ network }) => network.code === params.network)
     if (!found || !hasTank(found)) {

@@ -1,5 +1,6 @@
 import { formatAmount, traitsOf } from '@custody/chains'
 import { z } from 'zod'
+import { ASSETS_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
@@ -68,6 +69,6 @@ export const listGasTanks = endpoint({
     + 'them up.',
   errors: ['SIGNERS_UNAVAILABLE'],
   method: 'GET', path: '/dac/v1/gas-tanks', summary: 'List gas tanks', access: 'read', query: z.strictObject({}),
-  response: z.array(tankShape),
+  response: z.array(tankShape).max(ASSETS_MAX),
   handler: async ({ services, caller }) => ({ body: await gasTanksOf(services, caller.workspaceId) }),
 })

@@ -37,10 +37,15 @@ const DOCUMENT = z.strictObject({
 })
 
 const INDEX_SHAPE = z.object({
-  name: z.string(), description: z.string(), links: z.record(z.string(), z.string()), authentication: z.string(),
-  documentation: z.array(z.string()),
+  name: z.string(), description: z.string(),
+  links: z.record(z.string(), z.string()).meta({ maxProperties: Object.keys(INDEX.links).length }), authentication: z.string(),
+  documentation: z.array(z.string()).max(INDEX.documentation.length),
 })
-const READINESS_SHAPE = z.object({ status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.string()) })
+/** Of readiness: the database, each signer node, the roles. */
+const CHECKS_MAX = 50
+const READINESS_SHAPE = z.object({
+  status: z.enum(['ok', 'unavailable']), checks: z.record(z.string(), z.string()).meta({ maxProperties: CHECKS_MAX }),
+})
 
 /** The same, for the OpenAPI document. */
 export const OPEN_OPERATIONS: readonly OpenOperation[] = [
@@ -52,7 +57,7 @@ export const OPEN_OPERATIONS: readonly OpenOperation[] = [
     path: '/openapi.json', id: 'readOpenApi', summary: 'This document',
     description: 'OpenAPI 3.1; to be read by people: /reference. With `amounts=string` for generated clients whose numbers are doubles: '
       + 'its decimals are texts.',
-    query: DOCUMENT, response: z.looseObject({ openapi: z.literal('3.1.0') }),
+    query: DOCUMENT, response: z.looseObject({ openapi: z.literal('3.1.0') }).meta({ maxProperties: 20 }),
   },
   {
     path: '/livez', id: 'readLiveness', summary: 'Whether the process runs', description: 'Costs nothing; for supervisors.',

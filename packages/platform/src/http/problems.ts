@@ -1,5 +1,6 @@
 import { stringifyJson } from '@custody/request-auth'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { MESSAGE_MAX } from '../bounds.ts'
 import { CommitUnknown, isConnectionError, shortageOfDatabase } from '../database/pool.ts'
 import { ApiError, ERRORS, type ErrorCode } from '../errors.ts'
 import type { Services } from '../engine/services.ts'
@@ -13,13 +14,14 @@ const PATH_LOGGED_MAX = 200
 export function problemOf(base: string, error: ApiError, requestId: string): Record<string, unknown> {
   const [status, title] = ERRORS[error.code]
   const { rate: _, ...details } = error.details ?? {}
+  const message = error.message.slice(0, MESSAGE_MAX)
   return {
     type: problemType(base, error.code),
     title,
     status,
-    detail: error.message,
+    detail: message,
     error: reasonOf(status),
-    message: error.message,
+    message,
     code: error.code,
     ...(error.field === undefined ? {} : { field: error.field }),
     request_id: requestId,

@@ -1,18 +1,28 @@
 import { JsonNumber } from '@custody/request-auth'
 import { z } from 'zod'
+import { EXAMPLE_ID } from './openapi/examples.ts'
 import { mustBeOneOf } from './validate.ts'
 
-import { text } from '@custody/request-auth/bodies'
+import { text, textSchema } from '@custody/request-auth/bodies'
 
-export { assetName, decimal, decimalSchema, text } from '@custody/request-auth/bodies'
+export { assetName, decimal, positive, positiveSchema, text, textSchema } from '@custody/request-auth/bodies'
+
+/** The id of something in a path. In another form it is nothing's, and the answer is 404: whoever looks it up sees to that. */
+export const pathId = z.string().meta({
+  minLength: 36, maxLength: 36, pattern: '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$',
+  examples: [EXAMPLE_ID],
+})
 
 /** Whether a text can be sent in a header as it is: what a provider issues as a key is such a text. */
 export const isPrintable = (value: string): boolean => /^[\x20-\x7e]*$/.test(value)
+/** Spaces of another kind are allowed around it, which the document does not say. */
+const PRINTABLE_TEXT = String.raw`^[\x20-\x7e]*$`
 export const PRINTABLE = 'must consist of printable ASCII characters, as the provider shows it'
 
 /** A key or token that another service has issued, without the spaces around it. */
 export const credential = (max: number) => text(max)
   .refine((value) => isPrintable(value.trim()), PRINTABLE).transform((value) => value.trim())
+  .meta({ ...textSchema(max), pattern: PRINTABLE_TEXT })
 
 /** One of a few words in any case; what is read is the word as it stands in the list. */
 export const oneOf = <T extends string>(values: readonly T[], description?: string) =>
@@ -37,20 +47,34 @@ export const integer = (min: number, max: number, description: string) =>
     })
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
+/** Characters of an integer, with an exponent or decimals that are zeros. */
+const WHOLE_LENGTH_MAX = 100
+
 /** An integer in a body. */
 export const wholeNumber = (min: number, max: number, description: string) =>
   z
     .unknown()
     .transform((value, context): number => {
+      // 900.0 and 9e2 are integers too, by JSON Schema.
       const text = value instanceof JsonNumber ? value.text : ''
-      if (/^\d{1,15}$/.test(text) && Number(text) >= min && Number(text) <= max) return Number(text)
+      const number = text !== '' && text.length <= WHOLE_LENGTH_MAX ? Number(text) : NaN
+      if (Number.isInteger(number) && number >= min && number <= max) return number
       context.addIssue({ code: 'custom', message: `must be an integer from ${min} to ${max}` })
       return z.NEVER
     })
     .meta({ type: 'integer', minimum: min, maximum: max, description })
 
+/** The last page that can be asked for, and the most records on one. */
+const PAGE_MAX = 1_000_000_000
+export const LIMIT_MAX = 500
+
 /** Query of a paged list. */
 export const pageQuery = {
-  page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1),
-  limit: integer(1, 500, 'Records on a page; 50 where it is absent').default(50),
+  page: integer(1, PAGE_MAX, 'Page number; 1 where it is absent').default(1),
+  limit: integer(1, LIMIT_MAX, 'Records on a page; 50 where it is absent').default(50),
 }
+
+/** A page of a list, as it is answered. */
+export const pageOf = <T extends z.ZodType>(shape: T, limitMax = LIMIT_MAX) => z.object({
+  data: z.array(shape).max(limitMax), page: z.int().min(1).max(PAGE_MAX), limit: z.int().min(1).max(limitMax), total: z.int().min(0),
+})

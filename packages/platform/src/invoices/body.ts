@@ -1,14 +1,28 @@
 import { z } from 'zod'
-import { optional, sequenceId } from '@custody/request-auth/bodies'
-import { assetName, decimal, decimalSchema, oneOf, text, wholeNumber } from '../http/schemas.ts'
+import { optional, positive, sequenceId } from '@custody/request-auth/bodies'
+import { assetName, decimal, oneOf, text, textSchema, wholeNumber } from '../http/schemas.ts'
 import { FIATS } from './quote.ts'
 
 const URL_MAX = 2000
 export const OFFERS_MAX = 50
+/** Of the settings: origins that may show the checkout, depths by worth, and blocks of one. */
+export const ORIGINS_MAX = 50
+export const DEPTHS_MAX = 20
+export const CONFIRMATIONS_MAX = 10_000
+/** USD, of the worth that a depth begins at. */
+export const FROM_USD_MAX = 1e21
 /** Seconds of an invoice's life. Short ones are for tests on local chains. */
 export const EXPIRES_IN_S = { least: 5, leastReal: 60, usual: 1800, most: 30 * 86_400 }
 /** Percent that may be missing. More than a tenth is no tolerance. */
 export const TOLERANCE_PERCENT = { usual: '0.5', most: 10 }
+
+/** The id of an invoice in a path. In another form it is no invoice's, and the answer is 404. */
+export const pathInvoiceId = z.string().meta({
+  minLength: 36, maxLength: 36, pattern: '^inv_[0-9a-f]{32}$', examples: ['inv_7c9e6679742540de944be07fc1f90ae7'],
+})
+
+/** Control characters, spaces and other protocols are refused. */
+const WEB_URL = String.raw`^[hH][tT][tT][pP][sS]?:[^\u0000-\u001f\u007f]*$`
 
 /** An address of the web that a payer or an event is sent to. Nothing but http(s): the checkout makes links of them. */
 const webUrl = (description: string) => text(URL_MAX)
@@ -16,10 +30,21 @@ const webUrl = (description: string) => text(URL_MAX)
     const url = URL.canParse(value) ? new URL(value) : null
     return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') && url.username === '' && url.password === ''
   }, 'must be an http(s) URL without user and password')
-  .meta({ minLength: 1, maxLength: URL_MAX, format: 'uri', description })
+  .meta({ ...textSchema(URL_MAX), pattern: WEB_URL, format: 'uri', description })
 
-export const toleranceField = decimal.meta(
-  decimalSchema(`Percent of the amount that may be missing; 0 to ${TOLERANCE_PERCENT.most}, four decimals`))
+/** A tolerance as a text: no more than ten, and no more than four decimals that are not zero. Exponents are read, but not documented. */
+const TOLERANCE_TEXT = /^0*(\d(\.\d{1,4}0*)?|10(\.0+)?)$/
+const TOLERANCE = `0 to ${TOLERANCE_PERCENT.most}, four decimals`
+
+const isTolerance = (value: string): boolean => Number(value) <= TOLERANCE_PERCENT.most
+
+export const toleranceField = decimal.refine(isTolerance, `must be at most ${TOLERANCE_PERCENT.most} percent`).meta({
+  anyOf: [
+    { type: 'number', minimum: 0, maximum: TOLERANCE_PERCENT.most, multipleOf: 0.0001 },
+    { type: 'string', pattern: TOLERANCE_TEXT.source, maxLength: 100 },
+  ],
+  description: `Percent of the amount that may be missing; ${TOLERANCE}`,
+})
 
 export const expiresInField = wholeNumber(
   EXPIRES_IN_S.least, EXPIRES_IN_S.most, `Seconds until it expires; at least ${EXPIRES_IN_S.leastReal} on real networks`
@@ -28,9 +53,9 @@ export const expiresInField = wholeNumber(
 /** Body of POST /dac/v1/invoices. */
 export const invoiceBody = z.strictObject({
   fiat: optional(oneOf(FIATS, 'Currency of `fiat_amount`')),
-  fiat_amount: optional(decimal).meta({ description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
+  fiat_amount: optional(positive).meta({ description: 'What the payer owes, in the currency `fiat`; six decimals at most' }),
   asset: optional(assetName).meta({ description: 'In place of a currency: the asset that `amount` is counted in' }),
-  amount: optional(decimal),
+  amount: optional(positive),
   assets: optional(z.array(assetName).min(1).max(OFFERS_MAX)).meta({
     description: 'What the payer may choose; without it every asset that the sub-account has an active wallet of, or `asset` alone',
   }),

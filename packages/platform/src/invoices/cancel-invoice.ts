@@ -2,6 +2,7 @@ import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
@@ -11,7 +12,7 @@ export const cancelInvoice = endpoint({
   description: 'Ends an invoice that is pending. What is paid all the same is credited, and shown as late.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'INVOICE_FINAL'],
   method: 'POST', path: '/dac/v1/invoices/{id}/cancel', summary: 'Cancel an invoice', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: emptyBody, response: invoiceShape,
+  params: z.strictObject({ id: pathInvoiceId }), body: emptyBody, response: invoiceShape,
   async handler({ services, caller, params: { id } }) {
     const invoice = await byHand(services, caller, id, ({ row }) => {
       if (row.cancelled_at !== null) return null

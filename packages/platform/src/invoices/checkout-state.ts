@@ -1,8 +1,10 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import { showUsd } from '../decimals.ts'
 import { endpoint } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
+import { OFFERS_MAX, pathInvoiceId } from './body.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, PAYMENT_STATUSES } from './evaluate.ts'
 import { noInvoice, readInvoice, type Invoice, type OfferRow } from './invoice.ts'
 import { explorerUrl, placeOf, stillDue, tagsOf, uriOf } from './present.ts'
@@ -17,7 +19,7 @@ export const checkoutShape = z.object({
   inv_id: z.string(), inv_status: z.enum(INVOICE_STATUSES), exception: z.enum(EXCEPTIONS).nullable(), merchant: z.string(),
   memo: z.string().nullable(), order_id: z.string().nullable(), fiat: z.string().nullable(), fiat_amount: amount.nullable(),
   created_at: z.string(), expiry: z.string(), now: z.string().meta({ description: 'The platform’s time, to count down by' }),
-  assets: z.array(z.object({ ...coin, takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: amount })),
+  assets: z.array(z.object({ ...coin, takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: amount })).max(OFFERS_MAX),
   selected: z.object({
     ...coin, address: z.string(), address_tag: z.string().nullable(), tag_name: z.string().nullable(), crypto_amount: amount,
     paid_amount: amount, due_amount: amount, payment_uri: z.string().nullable(), rate: amount.nullable(), rate_at: z.string().nullable(),
@@ -25,7 +27,7 @@ export const checkoutShape = z.object({
   payments: z.array(z.object({
     hash: z.string(), asset: z.string(), ticker: z.string(), amount, status: z.enum(PAYMENT_STATUSES),
     confirmations: z.int(), required: z.int(), counts: z.boolean(), seen_at: z.string(), explorer_url: z.string().nullable(),
-  })),
+  })).max(LIST_MAX),
   success_url: z.string().nullable(), failed_url: z.string().nullable(), cancelled: z.boolean(),
 }).meta({ id: 'Checkout' })
 export type CheckoutState = z.output<typeof checkoutShape>
@@ -62,7 +64,7 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
       ...coinOf(offer.asset), ...tagsOf(services, offer.asset), crypto_amount: show(offer.asset, BigInt(offer.amount)),
     })),
     selected: chosen ? selectedOf(chosen) : null,
-    payments: payments.map((each) => ({
+    payments: payments.slice(0, LIST_MAX).map((each) => ({
       hash: each.hash, asset: each.asset, ticker: services.registry.asset(each.asset)?.ticker ?? each.asset,
       amount: show(each.asset, BigInt(each.amount)), status: each.status, confirmations: each.confirmations, required: each.required,
       counts: each.counts, seen_at: each.seen_at.toISOString(), explorer_url: explorerUrl(services, each),
@@ -71,7 +73,7 @@ export async function checkoutState(services: Services, invoice: Invoice): Promi
   }
 }
 
-export const invoiceParams = z.strictObject({ inv_id: z.string() })
+export const invoiceParams = z.strictObject({ inv_id: pathInvoiceId })
 
 /** What the checkout shows. Whoever knows the id may ask. */
 export const readCheckout = endpoint({

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { dateOf, given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, integer, oneOf, pageQuery, text } from '../http/schemas.ts'
+import { assetName, integer, oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import { EXCEPTIONS, INVOICE_STATUSES } from './evaluate.ts'
 import { INVOICE_COLUMNS, withParts, type InvoiceRow } from './invoice.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
@@ -24,7 +24,7 @@ export const listInvoices = endpoint({
     to: integer(0, INT32_MAX, 'Created before this Unix time in seconds').optional(),
     ...pageQuery,
   }),
-  response: z.object({ data: z.array(invoiceShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(invoiceShape),
   async handler({ services, caller, query }) {
     assertKnownAsset(services, query.asset)
     const { page, limit } = query

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
 import { text } from '../http/schemas.ts'
+import { pathInvoiceId } from './body.ts'
 import { byHand } from './by-hand.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
@@ -11,7 +12,7 @@ export const markInvoice = endpoint({
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   example: { status: 'settled', reason: 'Paid in cash' },
   method: 'POST', path: '/dac/v1/invoices/{id}/mark', summary: 'Mark an invoice as settled or invalid', access: 'write',
-  params: z.strictObject({ id: z.string() }),
+  params: z.strictObject({ id: pathInvoiceId }),
   body: z.strictObject({
     status: z.enum(['settled', 'invalid']).meta({ description: 'settled: it becomes Paid; invalid: Invalid' }),
     reason: text(1000),

@@ -1,9 +1,11 @@
 import { formatAmount, paymentUri, type Asset, type Network } from '@custody/chains'
 import { z } from 'zod'
 import { pathShape } from '../addresses/present.ts'
+import { ASSETS_MAX, LIST_MAX } from '../bounds.ts'
 import { exact, exactUsd } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import type { Bell } from '../ledger/bell.ts'
+import { OFFERS_MAX, TOLERANCE_PERCENT } from './body.ts'
 import { EXCEPTIONS, INVOICE_STATUSES, partOf, PAYMENT_STATUSES, shareOf, stands } from './evaluate.ts'
 import { paymentsOf, termsOf, type Invoice, type OfferRow, type PaymentRow } from './invoice.ts'
 import { showRate } from './quote.ts'
@@ -30,18 +32,20 @@ export const invoiceShape = z.object({
     asset: z.string(), network: z.string(), takes_tag: z.boolean(), requires_tag: z.boolean(), crypto_amount: coins,
     rate: z.number().nullable(), rate_at: time.nullable(),
     address: z.string().nullable(), address_tag: z.string().nullable(), path: pathShape.nullable(),
-  })).meta({ description: 'What it may be paid in; amounts and rates never change' }),
-  payments: z.array(paymentShape),
+  })).max(OFFERS_MAX).meta({ description: 'What it may be paid in; amounts and rates never change' }),
+  payments: z.array(paymentShape).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}, the oldest first` }),
   refunds: z.array(z.object({
     transaction_id: z.string(), asset: z.string(), amount: coins, status: z.enum(['pending', 'confirmed', 'failed']),
     hash: z.string().nullable(),
-  })),
-  refundable: z.array(z.object({ asset: z.string(), amount: coins })).meta({ description: 'Credited and not given back' }),
-  excess: z.array(z.object({ asset: z.string(), amount: coins })).meta({ description: 'Of it, what is beyond the amount that was asked' }),
+  })).max(LIST_MAX).meta({ description: `The latest ${LIST_MAX}` }),
+  refundable: z.array(z.object({ asset: z.string(), amount: coins })).max(ASSETS_MAX).meta({ description: 'Credited and not given back' }),
+  excess: z.array(z.object({ asset: z.string(), amount: coins })).max(ASSETS_MAX).meta({
+    description: 'Of it, what is beyond the amount that was asked',
+  }),
   memo: z.string().nullable(), order_id: z.string().nullable(),
   payer: z.object({ email: z.string().nullable(), name: z.string().nullable() }).nullable(),
   webhook_url: z.string().nullable(), success_url: z.string().nullable(), failed_url: z.string().nullable(),
-  tolerance: z.number().meta({ description: 'Percent of the amount that may be missing' }),
+  tolerance: z.number().min(0).max(TOLERANCE_PERCENT.most).meta({ description: 'Percent of the amount that may be missing' }),
   sequence_id: z.string().nullable(), version: z.int().meta({ description: 'Grows with every change' }),
   cancelled_at: time.nullable(), marked: z.object({ status: z.enum(['settled', 'invalid']), reason: z.string(), at: time }).nullable(),
   created_at: time, updated_at: time,
@@ -129,13 +133,13 @@ export function presentInvoice(services: Services, invoice: Invoice) {
       rate: each.rate === null ? null : exact(showRate(BigInt(each.rate))), rate_at: each.rate_at?.toISOString() ?? null,
       address: each.address, address_tag: each.address_tag, path: each.path,
     })),
-    payments: payments.map((each) => ({
+    payments: payments.slice(0, LIST_MAX).map((each) => ({
       transaction_id: each.transaction_id, hash: each.hash, asset: each.asset, amount: show(each.asset, BigInt(each.amount)),
       status: each.status, confirmations: each.confirmations, required: each.required, counts: each.counts,
       note: each.counts ? (each.since.getTime() >= end ? 'late' : null) : 'other_asset', seen_at: each.seen_at.toISOString(),
       explorer_url: explorerUrl(services, each),
     })),
-    refunds: refunds.map(({ transaction_id, asset, amount, status, hash }) => (
+    refunds: refunds.slice(-LIST_MAX).map(({ transaction_id, asset, amount, status, hash }) => (
       { transaction_id, asset, amount: show(asset, BigInt(amount)), status, hash })),
     refundable: amounts(left), excess: amounts(excess(invoice, left)),
     memo: row.memo, order_id: row.order_id, payer: row.payer && { email: row.payer.email ?? null, name: row.payer.name ?? null },

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
 import { invoiceShape, presentInvoice } from './present.ts'
 
@@ -9,7 +10,7 @@ export const getInvoice = endpoint({
   description: 'One invoice with what was paid.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/invoices/{id}', summary: 'Read an invoice', access: 'read',
-  params: z.strictObject({ id: z.string() }), response: invoiceShape,
+  params: z.strictObject({ id: pathInvoiceId }), response: invoiceShape,
   async handler({ services, caller, params: { id } }) {
     return { body: presentInvoice(services, await readOwnInvoice(services, services.database, caller, id)) }
   },

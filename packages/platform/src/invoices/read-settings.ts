@@ -2,13 +2,16 @@ import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { exact, exactUsd } from '../decimals.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { CONFIRMATIONS_MAX, DEPTHS_MAX, EXPIRES_IN_S, FROM_USD_MAX, ORIGINS_MAX, TOLERANCE_PERCENT } from './body.ts'
 import { TOLERANCE_DECIMALS } from './present.ts'
 import { readInvoiceSettings, type InvoiceSettings } from './settings.ts'
 
 export const settingsShape = z.object({
-  display_name: z.string().nullable(), allowed_origins: z.array(z.string()),
-  confirmations: z.array(z.object({ from_usd: z.number(), confirmations: z.int() })),
-  tolerance: z.number(), expires_in: z.int(),
+  display_name: z.string().nullable(), allowed_origins: z.array(z.string()).max(ORIGINS_MAX),
+  confirmations: z.array(z.object({
+    from_usd: z.number().min(0).max(FROM_USD_MAX), confirmations: z.int().min(0).max(CONFIRMATIONS_MAX),
+  })).max(DEPTHS_MAX),
+  tolerance: z.number().min(0).max(TOLERANCE_PERCENT.most), expires_in: z.int().min(EXPIRES_IN_S.least).max(EXPIRES_IN_S.most),
 }).meta({ id: 'InvoiceSettings' })
 
 export const presentSettings = ({ displayName, allowedOrigins, depths, tolerance, expiresInS }: InvoiceSettings) => ({

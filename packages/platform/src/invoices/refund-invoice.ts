@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { transactionShape } from '../engine/present.ts'
 import { createTransfer, earlierTransfer } from '../transactions/create-transaction.ts'
+import { pathInvoiceId } from './body.ts'
 import { readOwnInvoice } from './invoice.ts'
 
 /**
@@ -19,7 +20,7 @@ export const refundInvoice = endpoint({
     'EXCHANGE_ADDRESS_CHANGED', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED',
   ],
   method: 'POST', path: '/dac/v1/invoices/{id}/refund', summary: 'Refund an invoice by a transfer', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: transferBody, response: transactionShape,
+  params: z.strictObject({ id: pathInvoiceId }), body: transferBody, response: transactionShape,
   async handler({ services, caller, params: { id }, body, signed }) {
     if (body.destination_type !== 'EXTERNAL') {
       throw new ApiError('INVALID_REQUEST', 'destination_type: must be EXTERNAL for a refund', { field: 'destination_type' })

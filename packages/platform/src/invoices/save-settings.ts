@@ -4,14 +4,20 @@ import { parseUsd } from '../decimals.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { decimal, text, wholeNumber } from '../http/schemas.ts'
-import { expiresInField, toleranceField } from './body.ts'
+import { CONFIRMATIONS_MAX, DEPTHS_MAX, expiresInField, FROM_USD_MAX, ORIGINS_MAX, toleranceField } from './body.ts'
 import { presentSettings, settingsShape } from './read-settings.ts'
 import { readInvoiceSettings, readLife, readTolerance } from './settings.ts'
 
-const ORIGINS_MAX = 50
-const DEPTHS_MAX = 20
-const CONFIRMATIONS_MAX = 10_000
 const USD_DIGITS_MAX = 30
+
+const USD_TEXT = String.raw`^\d{1,20}(\.\d{1,6})?$`
+const FROM_USD = {
+  anyOf: [
+    { type: 'number', minimum: 0, maximum: FROM_USD_MAX },
+    { type: 'string', pattern: USD_TEXT, maxLength: USD_DIGITS_MAX },
+  ],
+  description: 'USD, six decimals at most',
+}
 
 const isOrigin = (value: string): boolean => {
   const url = URL.canParse(value) ? new URL(value) : null
@@ -32,7 +38,8 @@ export const saveInvoiceSettings = endpoint({
       description: 'Origins of pages that may show the checkout in a frame',
     }),
     confirmations: optional(z.array(z.strictObject({
-      from_usd: decimal, confirmations: wholeNumber(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
+      from_usd: decimal.meta(FROM_USD),
+      confirmations: wholeNumber(0, CONFIRMATIONS_MAX, 'Blocks that a payment needs beside being credited'),
     })).max(DEPTHS_MAX)).meta({ description: 'By the worth of an invoice, from_usd rising; never fewer than the network’s depth' }),
     tolerance: optional(toleranceField),
     expires_in: optional(expiresInField),
@@ -58,11 +65,10 @@ export const saveInvoiceSettings = endpoint({
 })
 
 function readUsd(given: string): bigint {
-  const refused = () => {
-    const reason = 'from_usd must have at most six decimals'
-    return new ApiError('INVALID_REQUEST', `confirmations: ${reason}`, { field: 'confirmations' })
-  }
+  const refused = (reason = 'from_usd must have at most six decimals') =>
+    new ApiError('INVALID_REQUEST', `confirmations: ${reason}`, { field: 'confirmations' })
   if (given.length > USD_DIGITS_MAX) throw refused()
+  if (Number(given) > FROM_USD_MAX) throw refused(`from_usd must be at most ${FROM_USD_MAX}`)
   try {
     return parseUsd(given)
   } catch {

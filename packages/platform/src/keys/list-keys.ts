@@ -1,16 +1,19 @@
 import { z } from 'zod'
+import { NODES } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
 
 const HEX = 'lower-case hex'
+/** A workspace has one key of each. */
+const CURVES = ['secp256k1', 'ed25519'] as const
 const keyShape = z.object({
-  workspace: z.string(), curve: z.enum(['secp256k1', 'ed25519']), key_id: z.string(),
+  workspace: z.string(), curve: z.enum(CURVES), key_id: z.string(),
   public_key: z.string().meta({ description: HEX }), chain_code: z.string().meta({ description: HEX }),
   mode: z.string().meta({ description: 'Network mode that the nodes certified the key for' }), epoch: z.int(),
   certificates: z.array(z.object({
     node: z.int(),
     signature: z.string()
       .meta({ description: `Ed25519, ${HEX}, over custody/key-certificate/v1, a line feed, and the JSON of the fields above` }),
-  })),
+  })).max(NODES),
 }).meta({ id: 'CertifiedKey' })
 
 interface KeyRow {
@@ -26,7 +29,7 @@ export const listKeys = endpoint({
   description: 'Public keys, chain codes and the certificates of the three signer nodes: with the trust file of the operator, '
     + 'everything that verifies an address without believing this service.',
   method: 'GET', path: '/dac/v1/keys', summary: "List the workspace's keys with the signer nodes' certificates", access: 'read',
-  response: z.object({ network: z.string(), keys: z.array(keyShape) }),
+  response: z.object({ network: z.string(), keys: z.array(keyShape).max(CURVES.length) }),
   async handler({ services, caller }) {
     const mode = services.settings.network
     const rows = await services.database.query<KeyRow>(

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
-import { pageQuery } from '../http/schemas.ts'
+import { pageOf, pageQuery } from '../http/schemas.ts'
 import { exactUsd } from '../decimals.ts'
 
 const TYPES: Record<string, string> = {
@@ -17,14 +17,11 @@ export const listPrepaidEntries = endpoint({
   description: 'What was paid in and what was charged, newest first.',
   method: 'GET', path: '/dac/v1/prepaid-fee/entries', summary: 'List the movements of the prepaid fee account', access: 'read',
   query: z.strictObject(pageQuery),
-  response: z.object({
-    data: z.array(z.object({
-      id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(),
-      balance_change: z.number(), balance_after: z.number().meta({ description: 'Of the account, once it was made' }),
-      transaction_id: z.string().nullable(), order_id: z.string().nullable(), created_at: z.string(),
-    })),
-    page: z.int(), limit: z.int(), total: z.int(),
-  }),
+  response: pageOf(z.object({
+    id: z.string(), type: z.enum(['reservation', 'charge', 'refund', 'adjustment', 'subscription']), amount: z.number(),
+    balance_change: z.number(), balance_after: z.number().meta({ description: 'Of the account, once it was made' }),
+    transaction_id: z.string().nullable(), order_id: z.string().nullable(), created_at: z.string(),
+  })),
   async handler({ services, caller, query: { page, limit } }) {
     // A charge moves what is reserved already; every other entry moves the balance.
     const from = `from ledger_accounts a join ledger_postings p on p.workspace_id = a.workspace_id and p.account_id = a.id

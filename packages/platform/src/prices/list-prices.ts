@@ -1,6 +1,7 @@
 import { formatAmount } from '@custody/chains'
 import { z } from 'zod'
 import { findAsset, listAssets } from '../assets/find-asset.ts'
+import { ASSETS_MAX as REGISTRY_MAX, EXCHANGES_MAX } from '../bounds.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
 import { exact } from '../decimals.ts'
@@ -8,9 +9,13 @@ import { coinOf } from './coins.ts'
 import { PRICE_DECIMALS } from './decimals.ts'
 
 const ASSETS_MAX = 100
+const NAME_MAX = 64
+const NAMES = String.raw`^[^,\s]{1,${NAME_MAX}}(,[^,\s]{1,${NAME_MAX}}){0,${ASSETS_MAX - 1}}$`
+/** Sources of a price: CoinGecko and the exchanges of CUSTODY_PRICE_EXCHANGES. */
+const SOURCES_MAX = 1 + EXCHANGES_MAX
 
 const priceShape = z.object({
-  asset: z.string(), price_usd: z.number(), sources: z.array(z.string()), updated_at: z.string(), stale: z.boolean(),
+  asset: z.string(), price_usd: z.number(), sources: z.array(z.string()).max(SOURCES_MAX), updated_at: z.string(), stale: z.boolean(),
 }).meta({ id: 'Price' })
 
 /** Live prices in USD. A token has the price of its coin on every network. */
@@ -20,15 +25,17 @@ export const listPrices = endpoint({
   errors: ['UNSUPPORTED_ASSET', 'PRICE_UNAVAILABLE'],
   method: 'GET', path: '/dac/v1/prices', summary: 'Live prices in USD', access: 'read',
   query: z.strictObject({
-    assets: z.string().max(4000).optional().meta({
+    assets: z.string().max(4000).meta({ pattern: NAMES }).optional().meta({
       description: 'Asset names, comma-separated; every asset that has a price where it is absent',
     }),
   }),
-  response: z.array(priceShape),
+  response: z.array(priceShape).max(REGISTRY_MAX),
   async handler({ services, query }) {
     const named = query.assets === undefined ? null : [...new Set(query.assets.split(',').map((name) => name.trim()))]
-    if (named && (named.length > ASSETS_MAX || named.includes(''))) {
-      throw new ApiError('INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names, comma-separated`, { field: 'assets' })
+    if (named && (named.length > ASSETS_MAX || named.some((name) => name === '' || name.length > NAME_MAX))) {
+      throw new ApiError(
+        'INVALID_REQUEST', `assets: must be 1 to ${ASSETS_MAX} asset names of at most ${NAME_MAX} characters, comma-separated`,
+        { field: 'assets' })
     }
     const assets = named ? named.map((name) => found(name, () => findAsset(services, name, 'assets').asset)) : listAssets(services)
     return {

@@ -1,7 +1,11 @@
 import { z } from 'zod'
+import { NODES } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { integer } from '../http/schemas.ts'
+import { integer, pageOf, pageQuery } from '../http/schemas.ts'
 import { listSnapshots, presentSnapshot } from './store.ts'
+
+/** Statements on a page: one has a line for each asset. */
+const LIMIT = 50
 
 const publishedShape = z.object({
   id: z.string(), created_at: z.string(), hash: z.string().meta({ description: 'SHA-256 of `statement`, lower-case hex' }),
@@ -13,7 +17,7 @@ const publishedShape = z.object({
     signature: z.string().meta({
       description: 'Ed25519, lower-case hex, over custody/reserves/v1, a line feed, and {"statement":"HASH"}',
     }),
-  })),
+  })).max(NODES),
 }).meta({ id: 'ReservesStatement' })
 
 /** Statements of reserves, newest first. */
@@ -23,10 +27,10 @@ export const listReserves = endpoint({
     + 'what of it is yours, its proof tells.',
   method: 'GET', path: '/dac/v1/reserves', summary: 'List statements of reserves', access: 'read',
   query: z.strictObject({
-    page: integer(1, 1_000_000_000, 'Page number; 1 where it is absent').default(1),
-    limit: integer(1, 50, 'Statements on a page; 5 where it is absent').default(5),
+    page: pageQuery.page,
+    limit: integer(1, LIMIT, 'Statements on a page; 5 where it is absent').default(5),
   }),
-  response: z.object({ data: z.array(publishedShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(publishedShape, LIMIT),
   async handler({ services: { database }, query: { page, limit } }) {
     const [rows, count] = await Promise.all([
       listSnapshots(database, limit, (page - 1) * limit),

@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { ASSETS_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { secretOwner } from './publish.ts'
 import { getSnapshot, leavesOf } from './store.ts'
-import { secretOf } from './tree.ts'
+import { DEPTH_MAX, secretOf } from './tree.ts'
 
 const UNIT = 'Integer in the smallest unit, decimal'
 const HEX = '32 bytes, lower-case hex'
@@ -13,8 +15,8 @@ const proofShape = z.object({
   snapshot: z.string(), workspace: z.string(), sub_account: z.string(), secret: z.string().meta({ description: `${HEX}; yours alone` }),
   leaves: z.array(z.object({
     asset: z.string(), balance: z.string().meta({ description: UNIT }), nonce: z.string().meta({ description: HEX }),
-    siblings: z.array(siblingShape).meta({ description: 'From the leaf up to the top' }),
-  })).meta({ description: 'One for each wallet that there was' }),
+    siblings: z.array(siblingShape).max(DEPTH_MAX).meta({ description: 'From the leaf up to the top' }),
+  })).max(ASSETS_MAX).meta({ description: 'One for each wallet that there was' }),
 }).meta({ id: 'ReservesProof' })
 
 /** The caller's own leaves of a statement. */
@@ -25,7 +27,7 @@ export const readReservesProof = endpoint({
     + 'may be the balance of one other, unnamed sub-account: keep the proof to yourself.',
   errors: ['NOT_FOUND'],
   method: 'GET', path: '/dac/v1/reserves/{id}/proof', summary: 'Read what proves that you are counted', access: 'read',
-  params: z.strictObject({ id: z.string() }), response: proofShape,
+  params: z.strictObject({ id: pathId }), response: proofShape,
   async handler({ services: { database, aml }, caller, params }) {
     const { id } = await getSnapshot(database, params.id)
     const row = await database.one<{ secret: Buffer }>('select secret from reserve_snapshots where id = $1', [id])

@@ -5,7 +5,7 @@ import { canonicalJson } from '@custody/request-auth'
 import type { Height } from './chains.ts'
 
 const SUM_LIMIT = 1n << 128n
-const DEPTH_MAX = 32
+export const DEPTH_MAX = 32
 
 export interface TreeNode { hash: Buffer; sum: bigint }
 /** Levels from the leaves, padded, up to the top. */

@@ -1,5 +1,6 @@
 import { claimedNonceAndSubject, type SignedRequest } from '@custody/request-auth'
 import { z } from 'zod'
+import { NAMED_MAX } from '../bounds.ts'
 import type { Signing } from './signing.ts'
 import { NodeRefused, type SignerNodes } from './nodes.ts'
 
@@ -8,7 +9,9 @@ const recordShape = z.object({
   node: z.int(), intent: z.string(), transaction_id: z.string(),
   rule: z.string().nullable().meta({ description: 'The standing rule whose forward was voided; null: a request of the caller' }),
   height: z.int(), voided_at: z.int(),
-  signed: z.array(z.string()).meta({ description: 'Hashes of what the node knows to be signed for it, without fuel and loans' }),
+  signed: z.array(z.string()).meta({
+    maxItems: NAMED_MAX, description: 'Hashes of what the node knows to be signed for it, without fuel and loans',
+  }),
   unfinished: z.int().meta({ description: 'Transactions that entered signing, outcome unknown to the node' }),
 }).meta({ id: 'VoidRecord' })
 /** A void in a node's own signature: a caller verifies it with the nodes' identities. */

@@ -9,6 +9,9 @@ import { findWallet } from '../assets/find-wallet.ts'
 import { checkedAddress } from './body.ts'
 import { asked } from './chain.ts'
 
+/** Of each kind; the chain lets an account have 32 unstakes. */
+const COOLING_MAX = 500
+
 /** What the wallet has staked for an address, what cools down, and what can be released. */
 export const readStaking = endpoint({
   id: 'readStaking', tag: 'Staking',
@@ -22,7 +25,7 @@ export const readStaking = endpoint({
       amount: z.number(),
       release_at: z.string().meta({ description: 'By the time of the chain; an estimate until the unstake is confirmed' }),
       confirmed: z.boolean(),
-    })),
+    })).max(2 * COOLING_MAX),
     releasable: z.number(),
   }),
   async handler({ services, caller, query }) {
@@ -37,12 +40,12 @@ export const readStaking = endpoint({
         [wallet.id, address, caller.workspaceId]),
       services.database.query<{ amount: string; release_at: Date; releasing_by: string | null }>(
         `select amount::text, release_at, releasing_by from cooldowns
-         where workspace_id = $3 and wallet_id = $1 and address = $2 and released_by is null order by release_at`,
+         where workspace_id = $3 and wallet_id = $1 and address = $2 and released_by is null order by release_at limit ${COOLING_MAX}`,
         [wallet.id, address, caller.workspaceId]),
       services.database.query<{ amount: string; expected_at: string }>(
         `select amount::text, plan->>'expected_at' expected_at from transactions
          where workspace_id = $3 and wallet_id = $1 and destination_id = $2 and kind = 'UNSTAKE' and status = 'pending'
-         order by created_at`, [wallet.id, address, caller.workspaceId]),
+         order by created_at limit ${COOLING_MAX}`, [wallet.id, address, caller.workspaceId]),
     ])
     const show = (amount: bigint | string) => exact(formatAmount(BigInt(amount), asset.decimals))
     const matured = cooling.filter(({ release_at, releasing_by }) => releasing_by === null && release_at.getTime() <= headTime)

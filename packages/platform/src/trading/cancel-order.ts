@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findOrder, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 
 /**
@@ -12,7 +13,7 @@ export const cancelOrder = endpoint({
   description: 'Asks the exchange to take back what is not filled. Asked twice it is asked once.',
   errors: ['NOT_FOUND', 'ORDER_FINAL', 'EXCHANGE_KEY_REFUSED', 'EXCHANGE_UNAVAILABLE', 'EXCHANGE_UNSUPPORTED'],
   method: 'POST', path: '/dac/v1/orders/{id}/cancel', summary: 'Cancel an order', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: z.strictObject({}), response: orderShape,
+  params: z.strictObject({ id: pathId }), body: z.strictObject({}), response: orderShape,
   async handler({ services, caller, params }) {
     const row = await services.database.transaction(async (tx) => {
       const before = await findOrder(tx, caller, params.id, true)

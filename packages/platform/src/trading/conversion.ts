@@ -8,7 +8,7 @@ import { units } from '../exchanges/market-data.ts'
 import { over, showUnits } from '../exchanges/units.ts'
 import type { Market, Side } from '../exchanges/venue.ts'
 import type { Caller } from '../http/endpoint.ts'
-import { assetName, decimal, decimalSchema, text } from '../http/schemas.ts'
+import { assetName, decimal, positiveSchema, text } from '../http/schemas.ts'
 import { convert, type Conversion } from './convert.ts'
 import { orderShape, presentOrder, type OrderRow } from './order.ts'
 import { readPositive } from './terms.ts'
@@ -38,7 +38,7 @@ export const conversionBody = {
   from_asset: assetName.meta({
     description: 'A coin at the exchange (BTC, USD), or an asset of ours, whose coin it is', examples: ['BTC'],
   }),
-  to_asset: assetName.meta({ examples: ['USDT'] }), amount: decimal.meta(decimalSchema('Of from_asset, exact')),
+  to_asset: assetName.meta({ examples: ['USDT'] }), amount: decimal.meta(positiveSchema('Of from_asset, exact')),
   accounts: z.array(text(100)).min(1, 'must not be empty').max(ACCOUNTS_MAX, `must have at most ${ACCOUNTS_MAX} entries`).optional()
     .meta({ description: 'Ids of exchange accounts; all of the sub-account’s where it is absent' }),
 }
@@ -52,7 +52,7 @@ export const conversionShape = z.object({
   limit_price: units.meta({ description: 'No part of it is done at a worse price' }), expires_at: z.string(),
   others: z.array(z.object({
     exchange_account: z.string(), exchange: z.string(), receive: units.nullable(), reason: z.string().nullable(),
-  })).meta({ description: 'What the other accounts would give, or why they cannot' }),
+  })).max(ACCOUNTS_MAX).meta({ description: 'What the other accounts would give, or why they cannot' }),
   order: orderShape.nullable(), created_at: z.string(),
 }).meta({ id: 'Conversion' })
 

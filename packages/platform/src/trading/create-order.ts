@@ -9,7 +9,7 @@ import { asked, findMarket } from '../exchanges/market-data.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
 import { decidedOnce, type Admit } from '../http/once.ts'
 import { answeredTo, sequenceIdIn } from '../http/replay.ts'
-import { decimal, decimalSchema, oneOf, text, wholeNumber } from '../http/schemas.ts'
+import { decimal, oneOf, positiveSchema, text, wholeNumber } from '../http/schemas.ts'
 import { quoteOrderFee, reserveOrderFee } from './fee.ts'
 import { clientIdOf, orderShape, presentOrder, tellOrder, type OrderRow } from './order.ts'
 import { checkBody, checkTraits, SLIPPAGE_BPS, SLIPPAGE_BPS_MAX, termsOf } from './terms.ts'
@@ -18,10 +18,10 @@ const orderBody = z.strictObject({
   exchange_account: text(100).meta({ description: 'Id of an exchange account' }),
   market: text(60).meta({ description: 'Such as BTC/USD', examples: ['BTC/USD'] }),
   side: oneOf(['buy', 'sell']), type: oneOf(['market', 'limit']),
-  amount: decimal.meta(decimalSchema('In the base coin, on the market’s grid')).optional(),
-  quote_amount: decimal.meta(decimalSchema(
+  amount: decimal.meta(positiveSchema('In the base coin, on the market’s grid')).optional(),
+  quote_amount: decimal.meta(positiveSchema(
     'In the quote coin, in place of amount: the amount is what it comes to, rounded down to the grid')).optional(),
-  price: decimal.meta(decimalSchema('Of a limit order, on the market’s grid')).optional(),
+  price: decimal.meta(positiveSchema('Of a limit order, on the market’s grid')).optional(),
   time_in_force: oneOf(['GTC', 'IOC', 'FOK'], 'GTC for a limit order, IOC for a market order, where it is absent').optional(),
   post_only: z.boolean().optional().meta({ description: 'Refused by the exchange rather than filled at once' }),
   max_slippage_bps: wholeNumber(

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { dateOf, given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { integer, oneOf, pageQuery, text } from '../http/schemas.ts'
+import { integer, oneOf, pageOf, pageQuery, text } from '../http/schemas.ts'
 import { ORDER_STATUSES, orderShape, presentOrder, type OrderRow } from './order.ts'
 
 const INT32_MAX = 2_147_483_647
@@ -23,7 +23,7 @@ export const listOrders = endpoint({
     after: integer(0, INT32_MAX, 'Created after this Unix time in seconds').optional(),
     ...pageQuery,
   }),
-  response: z.object({ data: z.array(orderShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(orderShape),
   async handler({ services, caller, query }) {
     const { page, limit } = query
     const values: unknown[] = [caller.subAccountId, caller.workspaceId]

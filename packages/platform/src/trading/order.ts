@@ -28,6 +28,9 @@ export interface OrderRow {
   created_at: Date; updated_at: Date
 }
 
+/** Coins in which an exchange takes the fees of one order: rarely more than two. */
+const FEES_MAX = 100
+
 export const orderShape = z.object({
   id: z.string(), exchange_account: z.string(), exchange: z.string(), market: z.string(), side: z.enum(['buy', 'sell']),
   type: z.enum(['market', 'limit']), status: z.enum(ORDER_STATUSES), sub_status: z.enum(ORDER_STATES).meta({
@@ -37,7 +40,7 @@ export const orderShape = z.object({
   protection_price: units.nullable().meta({ description: 'Of a market order: no part of it is done at a worse price' }),
   time_in_force: z.enum(['GTC', 'IOC', 'FOK']), post_only: z.boolean(), max_slippage_bps: z.int().nullable(),
   filled: units, remaining: units, average_price: units.nullable(), cost: units,
-  fees: z.array(z.object({ asset: z.string(), amount: units })).meta({ description: 'What the exchange took' }),
+  fees: z.array(z.object({ asset: z.string(), amount: units })).max(FEES_MAX).meta({ description: 'What the exchange took' }),
   reason: z.string().nullable().meta({ description: 'Why it was rejected, or ended without being filled' }),
   client_order_id: z.string(), exchange_order_id: z.string().nullable(),
   platform_fee: z.number().meta({ description: 'USD: what is reserved while it is under way, and what was charged by what was filled' }),
@@ -55,7 +58,7 @@ export function presentOrder(row: OrderRow) {
     time_in_force: row.time_in_force, post_only: row.post_only, max_slippage_bps: row.max_slippage_bps,
     filled: exact(showUnits(filled)), remaining: exact(showUnits(filled > amount ? 0n : amount - filled)),
     average_price: filled === 0n ? null : exact(showUnits(over(cost, filled))), cost: exact(showUnits(cost)),
-    fees: Object.entries(row.fees).map(([asset, fee]) => ({ asset, amount: exact(showUnits(BigInt(fee))) })),
+    fees: Object.entries(row.fees).slice(0, FEES_MAX).map(([asset, fee]) => ({ asset, amount: exact(showUnits(BigInt(fee))) })),
     reason: row.reason, client_order_id: row.client_id, exchange_order_id: row.venue_id,
     platform_fee: exactUsd(BigInt(row.fee_charged ?? row.platform_fee)),
     cancel_requested: row.cancel_requested_at !== null, sequence_id: row.sequence_id, version: row.version,

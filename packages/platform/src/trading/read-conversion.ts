@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { conversionShape, findConversion, presentConversion } from './conversion.ts'
 
 /** A conversion, and its order as it stands. */
@@ -7,7 +8,7 @@ export const readConversion = endpoint({
   id: 'readConversion', tag: 'Trading',
   description: 'One conversion.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/conversions/{id}', summary: 'Read a conversion', access: 'read', params: z.strictObject({ id: z.string() }),
+  method: 'GET', path: '/dac/v1/conversions/{id}', summary: 'Read a conversion', access: 'read', params: z.strictObject({ id: pathId }),
   response: conversionShape,
   async handler({ services, caller, params }) {
     const { row, order } = await findConversion(services.database, caller, params.id)

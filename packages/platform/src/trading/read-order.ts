@@ -1,8 +1,10 @@
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import { exact } from '../decimals.ts'
 import { units } from '../exchanges/market-data.ts'
 import { showUnits } from '../exchanges/units.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findOrder, orderShape, presentOrder } from './order.ts'
 
 interface FillRow {
@@ -14,18 +16,18 @@ export const readOrder = endpoint({
   id: 'readOrder', tag: 'Trading',
   description: 'One order with its fills.',
   errors: ['NOT_FOUND'],
-  method: 'GET', path: '/dac/v1/orders/{id}', summary: 'Read an order', access: 'read', params: z.strictObject({ id: z.string() }),
+  method: 'GET', path: '/dac/v1/orders/{id}', summary: 'Read an order', access: 'read', params: z.strictObject({ id: pathId }),
   response: orderShape.extend({
     fills: z.array(z.object({
       id: z.string(), price: units, amount: units, cost: units, fee: units, fee_asset: z.string(),
       maker: z.boolean().nullable(), at: z.string(),
-    })),
+    })).max(LIST_MAX).meta({ description: `The first ${LIST_MAX}, the oldest first` }),
   }).meta({ id: 'OrderWithFills' }),
   async handler({ services, caller, params }) {
     const row = await findOrder(services.database, caller, params.id)
     const fills = await services.database.query<FillRow>(
       `select trade_id, price::text, amount::text, cost::text, fee::text, fee_coin, maker, at from order_fills
-       where workspace_id = $2 and order_id = $1 order by at, trade_id`, [row.id, caller.workspaceId])
+       where workspace_id = $2 and order_id = $1 order by at, trade_id limit ${LIST_MAX}`, [row.id, caller.workspaceId])
     const show = (text: string) => exact(showUnits(BigInt(text)))
     return {
       body: {

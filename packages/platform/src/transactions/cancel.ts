@@ -2,6 +2,7 @@ import { emptyBody } from '@custody/request-auth/bodies'
 import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { openReplacement, UNSIGNED_STATES, WAITING_STATES, whyFinal } from '../engine/replacement.ts'
@@ -18,7 +19,7 @@ export const cancelTransaction = endpoint({
     + 'the chain has such a thing. Asked twice it is asked once.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'NOT_REPLACEABLE', 'TRANSACTION_FINAL', 'REPLACEMENT_PENDING', 'NETWORK_UNAVAILABLE'],
   method: 'POST', path: '/dac/v1/transaction/{id}/cancel', summary: 'Cancel an outgoing transfer', access: 'write',
-  params: z.strictObject({ id: z.string() }), body: emptyBody, response: transactionNowShape,
+  params: z.strictObject({ id: pathId }), body: emptyBody, response: transactionNowShape,
   async handler({ services, caller, params, signed }) {
     const row = await findTransaction(services, caller, params.id)
     const shown = async () => ({ body: presentNow(await findTransaction(services, caller, row.id), services.registry) })

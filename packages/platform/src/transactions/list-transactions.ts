@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { assertKnownAsset } from '../assets/find-asset.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { assetName, integer, oneOf, pageQuery } from '../http/schemas.ts'
+import { assetName, integer, oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { dateOf, readList, type ListQuestion } from '../database/counted.ts'
 import { KIND_OF_TYPE, presentNow, STATUSES, transactionNowShape, TYPE_NAMES } from '../engine/present.ts'
 import type { Services } from '../engine/services.ts'
@@ -65,7 +65,7 @@ export const transactionFilter = {
     .string()
     .max(1000)
     .refine((value) => !value.includes('\0'), 'must not contain NUL')
-    .meta({ description: 'The whole memo, exactly' })
+    .meta({ description: 'The whole memo, exactly', minLength: 1 })
     .optional(),
   memo_begins: z
     .string()
@@ -90,7 +90,7 @@ export const listTransactions = endpoint({
   summary: 'List transactions',
   access: 'read',
   query: z.strictObject({ ...transactionFilter, ...pageQuery }),
-  response: z.object({ data: z.array(transactionNowShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(transactionNowShape),
   async handler({ services, caller, query }) {
     const { page, limit } = query
     const { rows, total } = await readList<TransactionRow>(services.database, {

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { LIST_MAX } from '../bounds.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { replacementsOf } from '../engine/replacement.ts'
@@ -12,15 +14,16 @@ export const readTransaction = endpoint({
     + 'programs; `sub_status` tells the step.',
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/transaction/{id}', summary: 'Read a transaction', access: 'read',
-  params: z.strictObject({ id: z.string() }),
-  response: transactionNowShape.extend({ replacements: z.array(replacementShape).optional() }).meta({ id: 'TransactionWithReplacements' }),
+  params: z.strictObject({ id: pathId }),
+  response: transactionNowShape.extend({ replacements: z.array(replacementShape).max(LIST_MAX).optional() })
+    .meta({ id: 'TransactionWithReplacements' }),
   async handler({ services, caller, params }) {
     const row = await findTransaction(services, caller, params.id)
     const replacements = row.kind === 'WITHDRAWAL' ? await replacementsOf(services.database, row) : []
     return {
       body: {
         ...presentNow(row, services.registry),
-        ...(replacements.length > 0 ? { replacements: replacements.map(presentReplacement) } : {}),
+        ...(replacements.length > 0 ? { replacements: replacements.slice(-LIST_MAX).map(presentReplacement) } : {}),
       },
     }
   },

@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { checkedFeeRate } from '../engine/check-fee-rate.ts'
 import { endpoint } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { findTransaction } from './find-transaction.ts'
 import { presentNow, transactionNowShape } from '../engine/present.ts'
 import { isForward, NO_REPLACEMENT } from '../engine/transaction.ts'
@@ -21,7 +22,7 @@ export const speedUp = endpoint({
   ],
   example: { fee_level: 'high' },
   method: 'POST', path: '/dac/v1/transaction/{id}/speed-up', summary: 'Pay a higher network fee for a waiting transfer', access: 'write',
-  params: z.strictObject({ id: z.string() }),
+  params: z.strictObject({ id: pathId }),
   body: speedUpBody,
   response: transactionNowShape,
   async handler({ services, caller, params, body, signed }) {

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Services } from '../engine/services.ts'
 import { endpoint, type Caller } from '../http/endpoint.ts'
-import { assetName, integer } from '../http/schemas.ts'
+import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 import { BALANCE_COLUMNS, balancesOf, type BalanceRow } from './balance.ts'
 
 const balanceShape = z.object({
@@ -23,10 +23,10 @@ export const listBalances = endpoint({
   method: 'GET', path: '/dac/v1/balances', summary: 'List the balances of all wallets', access: 'read',
   query: z.strictObject({
     after: assetName.optional().meta({ description: '`next` of an earlier answer: the wallets that come after it', examples: ['BTC'] }),
-    limit: integer(1, 500, 'Wallets of an answer; 100 where it is absent').default(100),
+    limit: integer(1, LIMIT_MAX, 'Wallets of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
-    data: z.array(balanceShape),
+    data: z.array(balanceShape).max(LIMIT_MAX),
     next: z.string().nullable().meta({ description: 'Pass it as `after` to read on; null at the end of the list', examples: ['BTC'] }),
     has_more: z.boolean().meta({ description: 'Whether the list goes on' }),
   }),

@@ -5,10 +5,12 @@ import { exact } from '../decimals.ts'
 import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { assetName, integer } from '../http/schemas.ts'
+import { assetName, integer, LIMIT_MAX } from '../http/schemas.ts'
 
 /** Position in the list: when a coin was found, in milliseconds of Unix time, and its id. */
 const CURSOR = /^(\d{1,14})\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})$/
+
+const CURSOR_MAX = 51
 
 const CURSOR_EXAMPLE = '1795600000000.7c9e6679-7425-40de-944b-e07fc1f90ae7'
 
@@ -59,13 +61,13 @@ export const listCoinsAside = endpoint({
   query: z.strictObject({
     asset: assetName.optional(),
     network: z.string().min(1).max(50).optional().meta({ description: 'Code of a network', examples: ['BCH'] }),
-    after: z.string().regex(CURSOR, 'must be the `next` of an earlier answer').optional().meta({
+    after: z.string().max(CURSOR_MAX).regex(CURSOR, 'must be the `next` of an earlier answer').optional().meta({
       description: '`next` of an earlier answer: the coins that come after it', examples: [CURSOR_EXAMPLE],
     }),
-    limit: integer(1, 500, 'Coins of an answer; 100 where it is absent').default(100),
+    limit: integer(1, LIMIT_MAX, 'Coins of an answer; 100 where it is absent').default(100),
   }),
   response: z.object({
-    data: z.array(coinShape),
+    data: z.array(coinShape).max(LIMIT_MAX),
     next: z.string().nullable().meta({
       description: 'Pass it as `after` to read on; null at the end of the list', examples: [CURSOR_EXAMPLE],
     }),

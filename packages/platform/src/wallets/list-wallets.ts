@@ -19,7 +19,7 @@ export const listWallets = endpoint({
     closed: z.object({ status: z.enum(['deprecated', 'retired']), since: z.string(), reason: z.string() }).nullable().meta({
       description: 'Why no new address of the wallet is made; null: new addresses are made. The balance can be sent in both cases',
     }),
-  }).meta({ id: 'WalletBalance' })),
+  }).meta({ id: 'WalletBalance' })).max(1),
   async handler({ services, caller, query }) {
     const { asset, network } = findAsset(services, query.asset)
     const rows = await services.database.query<WalletRow & BalanceRow>(

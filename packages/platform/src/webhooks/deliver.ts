@@ -7,12 +7,12 @@ import { emit } from '../ledger/post.ts'
 import { allot, PLACES } from './allot.ts'
 import { claim, MAY_BE_DUE, readQueues, type Claimed } from './queues.ts'
 import { delayBefore, FAILURES_MAX, pauseAfter } from './schedule.ts'
+import { ATTEMPTS_MAX } from './delivery.ts'
 import type { Answer } from './send.ts'
 import { headersFor } from './sign.ts'
 import { secretsAt } from './webhook.ts'
 
 /** As many tries of a delivery are shown. */
-const SHOWN_MAX = 12
 /** A delivery that could not even be made ready waits so long; that is no fault of its receiver. */
 const UNREADY_MS = 30_000
 const GONE = 410
@@ -89,7 +89,7 @@ export async function attempt(services: Services, delivery: Claimed, signal: Abo
 
 /** The list of tries with one more. */
 const MORE = `(select coalesce(jsonb_agg(a order by n), '[]') from (
-  select a, n from jsonb_array_elements(attempts || $3::jsonb) with ordinality t (a, n) order by n desc limit ${SHOWN_MAX}) latest)`
+  select a, n from jsonb_array_elements(attempts || $3::jsonb) with ordinality t (a, n) order by n desc limit ${ATTEMPTS_MAX}) latest)`
 
 async function delivered(database: Queryable, { id, lease_token: token, workspace_id: workspace }: Claimed, shown: object): Promise<void> {
   await database.query(

@@ -15,6 +15,9 @@ export interface DeliveryRow {
   lease_token: string | null; created_at: Date; updated_at: Date
 }
 
+/** Attempts that are kept of a delivery. */
+export const ATTEMPTS_MAX = 12
+
 export const deliveryShape = z.object({
   id: z.string(), webhook_id: z.string(), event_id: z.string().meta({ description: 'In `webhook-id`' }),
   type: z.string(), object: z.string(),
@@ -22,9 +25,9 @@ export const deliveryShape = z.object({
   next_try_at: z.string().nullable(),
   request: z.object({ body: z.string().meta({ description: 'The very bytes that are signed and sent' }) }),
   attempts: z.array(z.object({
-    at: z.string(), url: z.string(), duration_ms: z.int(), status: z.int().nullable(), error: z.string().nullable(),
+    at: z.string(), url: z.string(), duration_ms: z.int(), status: z.int().min(100).max(999).nullable(), error: z.string().nullable(),
     answer: z.string().nullable().meta({ description: 'The first 1,000 characters' }),
-  })).meta({ description: 'The latest 12, the oldest first' }),
+  })).max(ATTEMPTS_MAX).meta({ description: `The latest ${ATTEMPTS_MAX}, the oldest first` }),
   created_at: z.string(), updated_at: z.string(),
 }).meta({ id: 'Delivery' })
 

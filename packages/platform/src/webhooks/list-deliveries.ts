@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { given, readList } from '../database/counted.ts'
 import { endpoint } from '../http/endpoint.ts'
-import { oneOf, pageQuery } from '../http/schemas.ts'
+import { oneOf, pageOf, pageQuery } from '../http/schemas.ts'
 import { typeFilter } from '../events/log.ts'
 import { DELIVERY_STATUSES, deliveryShape, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook, idParam } from './webhook.ts'
@@ -13,7 +13,7 @@ export const listDeliveries = endpoint({
   errors: ['FORBIDDEN', 'NOT_FOUND'],
   method: 'GET', path: '/dac/v1/webhooks/{id}/deliveries', summary: 'List the deliveries of a webhook', access: 'read', params: idParam,
   query: z.strictObject({ status: oneOf(DELIVERY_STATUSES).optional(), type: typeFilter.optional(), ...pageQuery }),
-  response: z.object({ data: z.array(deliveryShape), page: z.int(), limit: z.int(), total: z.int() }),
+  response: pageOf(deliveryShape),
   async handler({ services: { database }, caller, params, query: { status, type, page, limit } }) {
     const { id } = await findWebhook(database, caller, params.id)
     const values: unknown[] = [id, caller.workspaceId]

@@ -18,13 +18,15 @@ const EXAMPLE = [
   '',
 ].join('\n')
 
+const PEM = /^-----BEGIN PUBLIC KEY-----\n([A-Za-z0-9+/=]{1,64}\n)+-----END PUBLIC KEY-----\n$/
+
 /** What `x-signature` is checked with. */
 export const webhookKeyPem = endpoint({
   id: 'readWebhookKeyPem', tag: 'Webhooks',
   description: 'What `x-signature` of a delivery is verified with. Needs no key.',
   method: 'GET', path: '/.well-known/custody-webhook-key.pem', summary: 'The public key of x-signature, as PEM', access: 'public',
   query: z.strictObject({}), mediaType: 'application/x-pem-file',
-  response: z.string().meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
+  response: z.string().max(1000).regex(PEM).meta({ description: 'SPKI, 3072 bits', examples: [EXAMPLE] }),
   handler: async ({ services }) => ({
     headers: { 'content-type': 'application/x-pem-file' }, text: (await services.webhooks.key()).publicPem,
   }),
@@ -38,7 +40,7 @@ export const webhookKeyJwks = endpoint({
   response: z.object({
     keys: z.array(z.object({
       kty: z.string(), n: z.string(), e: z.string(), kid: z.string(), alg: z.literal('RS512'), use: z.literal('sig'),
-    })),
+    })).max(1),
   }),
   handler: async ({ services }) => ({ body: jwksOf((await services.webhooks.key()).publicPem) }),
 })

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { ApiError } from '../errors.ts'
 import { endpoint, type Caller, type Reply } from '../http/endpoint.ts'
 import type { Services } from '../engine/services.ts'
+import { pathId } from '../http/schemas.ts'
 import { deliveryShape, findDelivery, presentDelivery, type DeliveryRow } from './delivery.ts'
 import { findWebhook } from './webhook.ts'
 
@@ -27,7 +28,7 @@ export const resendDelivery = endpoint({
   description: 'The same bytes under the same `webhook-id` once more.',
   errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
   method: 'POST', path: '/dac/v1/webhooks/deliveries/{delivery}/resend', summary: 'Send a delivery again', access: 'write',
-  params: z.strictObject({ delivery: z.string() }), response: deliveryShape,
+  params: z.strictObject({ delivery: pathId }), response: deliveryShape,
   handler: async ({ services, caller, params }) => resend(services, caller, null, params.delivery),
 })
 
@@ -37,6 +38,6 @@ export const resendDeliveryOf = endpoint({
   errors: ['FORBIDDEN', 'NOT_FOUND', 'WEBHOOK_DISABLED'],
   method: 'POST', path: '/dac/v1/webhooks/{id}/deliveries/{delivery}/resend', summary: 'Send a delivery of a webhook again',
   access: 'write',
-  params: z.strictObject({ id: z.string(), delivery: z.string() }), response: deliveryShape,
+  params: z.strictObject({ id: pathId, delivery: pathId }), response: deliveryShape,
   handler: async ({ services, caller, params }) => resend(services, caller, params.id, params.delivery),
 })

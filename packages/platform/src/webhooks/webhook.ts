@@ -4,6 +4,7 @@ import type { Services } from '../engine/services.ts'
 import { ApiError } from '../errors.ts'
 import { eventPattern } from '../events/filter.ts'
 import type { Caller } from '../http/endpoint.ts'
+import { pathId } from '../http/schemas.ts'
 import { newSecret, SECRET_BYTES } from './sign.ts'
 import { NotAllowed } from './reach.ts'
 
@@ -24,7 +25,7 @@ export interface WebhookRow {
 }
 
 export const webhookShape = z.object({
-  id: z.string(), url: z.string(), events: z.array(z.string()), description: z.string().nullable(), format: z.enum(FORMATS),
+  id: z.string(), url: z.string(), events: z.array(z.string()).max(EVENTS_MAX), description: z.string().nullable(), format: z.enum(FORMATS),
   disabled: z.boolean(), disabled_reason: z.string().nullable(),
   failures: z.int().meta({ description: 'Tries in a row that failed; at 50 it is disabled' }),
   previous_secret_until: z.string().nullable().meta({ description: 'Until then the secret of before the rotation signs as well' }),
@@ -34,7 +35,7 @@ export const webhookShape = z.object({
 const secretShape = z.string().meta({ description: '`whsec_` and 32 bytes in base64. Shown here and never again' })
 export const webhookWithSecretShape = webhookShape.extend({ secret: secretShape }).meta({ id: 'WebhookWithSecret' })
 
-export const idParam = z.strictObject({ id: z.string() })
+export const idParam = z.strictObject({ id: pathId })
 
 export function presentWebhook(row: WebhookRow, now: number) {
   const overlaps = row.previous_until !== null && row.previous_until.getTime() > now
@@ -47,10 +48,14 @@ export function presentWebhook(row: WebhookRow, now: number) {
 }
 
 export const fields = {
-  url: z.string().max(URL_MAX).meta({ description: 'https, and a public address; http and loopback on the local network' }),
+  url: z.string().max(URL_MAX).meta({
+    format: 'uri', minLength: 1, pattern: '^[hH][tT][tT][pP][sS]?://',
+    description: 'https, and a public address; http and loopback on the local network',
+  }),
   events: z.array(eventPattern).min(1, 'must name at least one event; * is all').max(EVENTS_MAX, `must have at most ${EVENTS_MAX} names`)
     .transform((patterns) => [...new Set(patterns)].sort()).meta({ description: 'Names of events, `group.*` or `*`' }),
-  description: z.string().max(500).refine((value) => !value.includes('\0'), 'must not contain NUL'),
+  description: z.string().max(500).refine((value) => !value.includes('\0'), 'must not contain NUL')
+    .meta({ pattern: String.raw`^[^\u0000]*$` }),
   disabled: z.boolean(),
   format: z.enum(FORMATS, { error: `must be one of ${FORMATS.join(', ')}` })
     .meta({ description: 'classic: transactions in the shape of earlier integrations; docs/webhooks.md lists its fields' }),

@@ -2,29 +2,60 @@ import { z } from 'zod'
 import { JsonNumber } from '../json.ts'
 
 const DECIMAL_LENGTH_MAX = 100
+/** Whoever reads an amount refuses what is greater: the database keeps 78 digits of the smallest unit. */
+const DECIMAL_MAX = 1e78
 const DECIMAL = /^\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
+/** The same, not zero: a digit other than 0 stands before the exponent. */
+const POSITIVE = /^(?=[0.]*[1-9])\d+(\.\d+)?([eE][+-]?\d{1,3})?$/
 
 /**
  * JSON Schema of {@link decimal}: a number, or its digits as a text, for clients whose numbers are doubles.
  * @param description what it counts
  */
 export const decimalSchema = (description: string) => ({
-  anyOf: [{ type: 'number', minimum: 0 }, { type: 'string', pattern: DECIMAL.source, maxLength: DECIMAL_LENGTH_MAX }], description,
+  anyOf: [
+    { type: 'number', minimum: 0, maximum: DECIMAL_MAX }, { type: 'string', pattern: DECIMAL.source, maxLength: DECIMAL_LENGTH_MAX },
+  ],
+  description,
 })
+
+/** The same of an amount that must be greater than zero, which whoever reads it checks. */
+export const positiveSchema = (description: string) => ({
+  anyOf: [
+    { type: 'number', exclusiveMinimum: 0, maximum: DECIMAL_MAX },
+    { type: 'string', pattern: POSITIVE.source, maxLength: DECIMAL_LENGTH_MAX },
+  ],
+  description,
+})
+
+const NOT_DECIMAL = 'must be a decimal number'
+const NATIVE = 'Decimal in the asset’s native unit, exact; a number or a text'
 
 /** A decimal read from the raw JSON text (a double cannot hold 18 decimals); a decimal string is accepted too. */
 export const decimal = z
-  .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', 'must be a decimal number')
+  .custom<JsonNumber | string>((value) => value instanceof JsonNumber || typeof value === 'string', NOT_DECIMAL)
   .transform((value, context): string => {
     const text = value instanceof JsonNumber ? value.text : value
     if (DECIMAL.test(text) && text.length <= DECIMAL_LENGTH_MAX) return text
-    context.addIssue({ code: 'custom', message: text.startsWith('-') ? 'must not be negative' : 'must be a decimal number' })
+    const isLong = typeof value === 'string' && text.length > DECIMAL_LENGTH_MAX
+    const message = text.startsWith('-') ? 'must not be negative'
+      : isLong ? `must have at most ${DECIMAL_LENGTH_MAX} characters` : NOT_DECIMAL
+    context.addIssue({ code: 'custom', message })
     return z.NEVER
   })
-  .meta(decimalSchema('Decimal in the asset’s native unit, exact; a number or a text'))
+  .meta(decimalSchema(NATIVE))
+
+/** A {@link decimal} that must be greater than zero, as the document says it; whoever reads the amount refuses zero. */
+export const positive = decimal.meta(positiveSchema(NATIVE))
 
 /** Characters are Unicode code points, as JSON Schema's maxLength counts them: an emoji outside of the first plane is one, not two. */
 const charactersOf = (value: string): number => [...value].length
+
+/** What a text may not contain. */
+const CONTROL_FREE = String.raw`^[^\u0000-\u001f\u007f]*$`
+
+/** JSON Schema of {@link text}. */
+export const textSchema = (max: number) => ({ minLength: 1, maxLength: max, pattern: CONTROL_FREE })
 
 /** Text without control characters, of 1 to `max` characters. */
 export const text = (max: number) =>
@@ -35,11 +66,10 @@ export const text = (max: number) =>
     // oxlint-disable-next-line no-control-regex
     .refine((value) => !/[\u0000-\u001f\u007f]/.test(value), 'must not contain control characters')
     .refine((value) => value.isWellFormed(), 'must be well-formed Unicode')
-    .meta({ minLength: 1, maxLength: max })
+    .meta(textSchema(max))
 
 export const assetName = text(64).meta({
-  minLength: 1,
-  maxLength: 64,
+  ...textSchema(64),
   description: 'An `asset_name` of the assets list; case-sensitive',
   examples: ['BTC', 'USDT_ETH'],
 })
@@ -62,7 +92,7 @@ export const tag = z
   )
   .transform((value) => (value instanceof JsonNumber ? value.text : value))
   .pipe(text(200))
-  .meta({ type: 'string', minLength: 1, maxLength: 200, description: 'Destination tag or memo of networks that have one' })
+  .meta({ type: 'string', ...textSchema(200), description: 'Destination tag or memo of networks that have one' })
 
 export const feeLevel = z.enum(['low', 'medium', 'high'], 'must be low, medium or high')
 

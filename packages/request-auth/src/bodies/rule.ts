@@ -11,7 +11,7 @@ const instant = text(40)
     context.addIssue({ code: 'custom', message: 'must be a time in UTC such as 2030-01-31T12:00:00Z' })
     return z.NEVER
   })
-  .meta({ type: 'string', format: 'date-time', description: 'ISO 8601 in UTC' })
+  .meta({ type: 'string', format: 'date-time', maxLength: 40, pattern: INSTANT.source, description: 'ISO 8601 in UTC' })
 
 /** Body of POST /dac/v1/auto-forwarding. */
 export const ruleBody = z.strictObject({

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { address, decimal, optional, sequenceId } from './fields.ts'
+import { address, optional, positive, sequenceId, textSchema } from './fields.ts'
 
 /** The one asset that is staked. */
 export const STAKED_ASSET = 'TRX'
@@ -11,10 +11,10 @@ const asset = z.literal(STAKED_ASSET, `must be ${STAKED_ASSET}`)
 export const stakeBody = z.strictObject({
   asset,
   address: address.meta({
-    minLength: 1, maxLength: 256, description: 'Tron address that has the resource; the wallet’s own or another’s',
+    ...textSchema(256), description: 'Tron address that has the resource; the wallet’s own or another’s',
   }),
   resource: z.enum(['ENERGY', 'BANDWIDTH'], 'must be ENERGY or BANDWIDTH'),
-  amount: decimal,
+  amount: positive,
   sequence_id: sequence,
 })
 

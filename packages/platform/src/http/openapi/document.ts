@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { ErrorCode } from '../../errors.ts'
 import type { Endpoint } from '../endpoint.ts'
+import { withBounds } from './bounds.ts'
 import { Components, type JsonSchema } from './components.ts'
 import { exampleOf } from './examples.ts'
 import { codesOf, HEADERS, headersOf, nameProblem, problemsOf } from './problems.ts'
@@ -43,6 +44,7 @@ of the earlier request, with a \`warning\` header that begins with \`299 custody
 **Errors** are RFC 9457 problems; \`type\` is the page of the code, with what to do and whether to repeat the request.`
 
 const pascal = (id: string) => id[0]?.toUpperCase() + id.slice(1)
+const requestName = (id: string) => `${pascal(id)}Request`
 
 /** The OpenAPI document (3.1) of everything that this server answers and sends. @throws Error where two schemas have one name */
 export function openApiDocument({ base, endpoints, open, webhooks }: DocumentParts): JsonSchema {
@@ -58,6 +60,9 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
   const ids = [...endpoints, ...open].map(({ id }) => id)
   const twice = ids.find((id, at) => ids.indexOf(id) !== at)
   if (twice !== undefined) throw new Error(`two operations are called ${twice}`)
+  const taken = new Set(operations.flatMap(([{ id, body }]) => (body ? [requestName(id)] : [])))
+  const schemas = Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([name, schema]) => [name, taken.has(name) ? schema : withBounds(schema, { name, parent: '' })])
   return {
     openapi: '3.1.0',
     info: { title: 'Custody API', version: '1', description: INTRODUCTION, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
@@ -73,7 +78,7 @@ export function openApiDocument({ base, endpoints, open, webhooks }: DocumentPar
       },
       headers: HEADERS,
       responses: Object.fromEntries(Object.entries(responses).sort(([a], [b]) => (a < b ? -1 : 1))),
-      schemas: Object.fromEntries(Object.entries(components.schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      schemas: Object.fromEntries(schemas),
     },
   }
 }
@@ -82,14 +87,14 @@ function operationOf(base: string, components: Components, shared: Record<string
   const { id, tag, summary, description, access, body, example, query, params, response, streams, mediaType } = definition
   const parameters = [...parametersOf(components, params, 'path'), ...parametersOf(components, query, 'query')]
   const isOnce = body instanceof z.ZodObject && 'sequence_id' in body.shape
-  const taken = body && components.named(`${pascal(id)}Request`, components.taken(body))
+  const taken = body && components.named(requestName(id), components.taken(body))
   return {
     operationId: id, tags: [tag satisfies Tag], summary, description,
     ...(parameters.length > 0 ? { parameters } : {}),
     ...(taken && body ? {
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: taken, example: example ?? exampleOf(components, taken, `${pascal(id)}Request`) } },
+        content: { 'application/json': { schema: taken, example: example ?? exampleOf(components, taken, requestName(id)) } },
       },
     } : {}),
     responses: {
@@ -114,16 +119,20 @@ function openOperation(
   }
 }
 
+/** Characters of an answer that is neither JSON nor described: metrics. */
+const TEXT_MAX = 64 * 1024 * 1024
+
 /** The 200 answer. A shape that has no name gets that of its operation. */
 function success(components: Components, id: string, response: z.ZodType | null, mediaType: string, isOnce = false): JsonSchema {
-  const plain = response ? components.shown(response) : { type: 'string' }
+  const plain = response ? components.shown(response) : { type: 'string', maxLength: TEXT_MAX }
   const isNamed = plain['type'] !== 'object' || mediaType === 'text/event-stream'
   const schema = isNamed ? plain : components.named(`${pascal(id)}Response`, plain)
   const example = exampleOf(components, schema, `${pascal(id)}Response`)
+  const bounded = withBounds(schema, { name: id, parent: '' })
   return {
     description: mediaType === 'text/event-stream' ? 'A stream, of which this is the data of each event' : 'Success',
     headers: headersOf(200, isOnce),
-    content: { [mediaType]: mediaType === 'text/event-stream' ? { schema } : { schema, example } },
+    content: { [mediaType]: mediaType === 'text/event-stream' ? { schema: bounded } : { schema: bounded, example } },
   }
 }
 

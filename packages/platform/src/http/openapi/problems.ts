@@ -23,21 +23,31 @@ const PROBLEM: JsonSchema = {
     asset: text('The one of several that failed'), inv_status: text('Of the invoice'),
     address: text('Where the exchange takes the asset now'), address_tag: { type: ['string', 'null'], description: 'Its tag' },
     locked_until: { type: 'string', format: 'date-time', description: 'Of a sign-in to the control panel that is locked' },
-    previous: { type: ['object', 'null'], description: 'Where it took it before' },
+    previous: {
+      type: ['object', 'null'], description: 'Where it took it before', required: ['address', 'tag'],
+      properties: { address: text('The address'), tag: { type: ['string', 'null'], description: 'Its tag' } },
+    },
   },
 }
 
 const header = (description: string, schema: JsonSchema, example: unknown): JsonSchema => ({ description, schema, example })
 
+/** More are allowed to no key and no address. */
+const REQUESTS_MAX = 2_147_483_647
+
 /** Headers of every answer. */
 export const HEADERS: Readonly<Record<string, JsonSchema>> = {
-  'x-request-id': header('The id of the request, also in the operator’s log', { type: 'string', format: 'uuid' }, EXAMPLE_ID),
-  'x-rate-limit-remaining': header('Requests that are left in this minute', { type: 'integer', minimum: 0 }, 998),
+  'x-request-id': header(
+    'The id of the request, also in the operator’s log', { type: 'string', format: 'uuid', maxLength: 36 }, EXAMPLE_ID,
+  ),
+  'x-rate-limit-remaining': header(
+    'Requests that are left in this minute', { type: 'integer', minimum: 0, maximum: REQUESTS_MAX }, 998,
+  ),
   'x-rate-limit-limit': header('How long a window is', { type: 'string', const: '1m' }, '1m'),
   'x-ratelimit-limit': header('The same in another spelling', { type: 'string', const: '1m' }, '1m'),
-  'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time' }, '2026-11-22T10:01:00.000Z'),
-  'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1 }, 20),
-  'www-authenticate': header('How to authenticate', { type: 'string' }, 'Bearer'),
+  'x-rate-limit-reset': header('When the window ends', { type: 'string', format: 'date-time', maxLength: 30 }, '2026-11-22T10:01:00.000Z'),
+  'retry-after': header('Seconds to wait', { type: 'integer', minimum: 1, maximum: 60 }, 20),
+  'www-authenticate': header('How to authenticate', { type: 'string', maxLength: 100 }, 'Bearer'),
   'idempotent-replayed': header(
     'The `sequence_id` was used before: this is the answer to that earlier request, and this request created nothing',
     { type: 'string', const: 'true' }, 'true',
@@ -45,7 +55,7 @@ export const HEADERS: Readonly<Record<string, JsonSchema>> = {
   warning: header(
     'Together with `idempotent-replayed`, a warning that begins with `299 custody`: the earlier request had another payload or was of '
       + 'another kind. **This request was not carried out.** Stop, and send a new `sequence_id` if it is to be carried out too',
-    { type: 'string' }, '299 custody "sequence_id was used before with another payload"',
+    { type: 'string', maxLength: 200 }, '299 custody "sequence_id was used before with another payload"',
   ),
 }
 

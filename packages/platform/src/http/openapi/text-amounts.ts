@@ -20,7 +20,7 @@ export function withTextAmounts(document: JsonSchema): JsonSchema {
   const changed = (value: unknown, isAnswer = false): unknown => {
     if (Array.isArray(value)) return value.map((each) => changed(each, isAnswer))
     if (typeof value !== 'object' || value === null) return value
-    const { format, type, minimum: _least, maximum: _most, ...own } = value as JsonSchema
+    const { format, type, minimum: _least, exclusiveMinimum: _above, maximum: _most, multipleOf: _step, ...own } = value as JsonSchema
     if (format === 'decimal' && [type].flat().includes('number')) {
       return { ...own, type: [type].flat().includes('null') ? ['string', 'null'] : 'string', ...TEXT }
     }
