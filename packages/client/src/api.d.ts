@@ -1,6 +1,6 @@
 // Made by scripts/api-types.mjs.
-// document bc9ebd830fdf81b581e71260886769e309640eef74c1bc5aa93996cba1bbf52c
-// types 696c2c8f9d0852f021a7b1dae2e65d423413f6deea216435d5a8e8b2a9ab10a0
+// document 2f3dfdbc919a43108f900d54fdfc6cbf32d52c59f5808ba34f12df9bad02faa6
+// types be4fa5160179a32b40099ff4583748f9db8e3a8c8609e73b215e975c78f32c5b
 /** Digits with a decimal point at most, such as `0.5`: a double cannot hold 18 decimals. */
 export type Decimal = string;
 export interface components {
@@ -477,7 +477,7 @@ export interface components {
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
             /** @description Accepted from older clients; means nothing */
-            ts?: (number | string | null) | null;
+            ts?: (number | string) | null;
         };
         CreateWalletAliasRequest: {
             /**
@@ -496,7 +496,10 @@ export interface components {
             asset: string;
         };
         CreateWebhookRequest: {
-            /** @description https, and a public address; http and loopback on the local network */
+            /**
+             * Format: uri
+             * @description https, and a public address; http and loopback on the local network
+             */
             url: string;
             /** @description Names of events, `group.*` or `*` */
             events: string[];
@@ -915,7 +918,9 @@ export interface components {
                 address_tag: string | null;
                 path: number[] | null;
             }[];
+            /** @description The first 10000, the oldest first */
             payments: components["schemas"]["InvoicePayment"][];
+            /** @description The latest 10000 */
             refunds: {
                 transaction_id: string;
                 asset: string;
@@ -1136,6 +1141,7 @@ export interface components {
             keys: components["schemas"]["CertifiedKey"][];
         };
         ListMarketsResponse: {
+            /** @description The first 10000; base and quote select */
             data: {
                 market: string;
                 base: string;
@@ -1352,6 +1358,7 @@ export interface components {
             created_at: string;
             /** Format: date-time */
             updated_at: string;
+            /** @description The first 10000, the oldest first */
             fills: {
                 id: string;
                 /**
@@ -1432,7 +1439,12 @@ export interface components {
              */
             locked_until?: string;
             /** @description Where it took it before */
-            previous?: Record<string, never> | null;
+            previous?: {
+                /** @description The address */
+                address: string;
+                /** @description Its tag */
+                tag: string | null;
+            } | null;
         };
         QuoteConversionRequest: {
             /**
@@ -1615,7 +1627,7 @@ export interface components {
             /** @description Accepted from older clients; means nothing */
             type?: "Withdraw" | null;
             /** @description Accepted from older clients; means nothing */
-            ts?: (number | string | null) | null;
+            ts?: (number | string) | null;
         };
         ReleaseUnstakedRequest: {
             /** @constant */
@@ -1680,10 +1692,10 @@ export interface components {
         };
         SaveAmlSettingsRequest: {
             /**
-             * @description CHAINALYSIS, ELLIPTIC, TRM; in any case
-             * @example CHAINALYSIS
+             * @description In any case
+             * @enum {string}
              */
-            provider: string;
+            provider: "CHAINALYSIS" | "ELLIPTIC" | "TRM";
             /** @description API key of the provider; Elliptic: key:secret */
             aml_token: string;
             /**
@@ -1701,7 +1713,7 @@ export interface components {
             allowed_origins?: string[] | null;
             /** @description By the worth of an invoice, from_usd rising; never fewer than the network’s depth */
             confirmations?: {
-                /** @description Decimal in the asset’s native unit, exact; a number or a text */
+                /** @description USD, six decimals at most */
                 from_usd: Decimal | string;
                 /** @description Blocks that a payment needs beside being credited */
                 confirmations: number;
