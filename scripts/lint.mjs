@@ -1,4 +1,4 @@
-// npm run lint    oxlint over the code; redocly's strict rules over the OpenAPI document; attw over the types of the packed client
+// npm run lint    oxlint over the code; oxfmt's format of every file that it knows; redocly's strict rules over the OpenAPI document; attw over the types of the packed client
 // Its first run installs what the latter two need (scripts/lint/package-lock.json).
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
@@ -17,6 +17,7 @@ function run(program, words) {
 }
 
 run('node_modules/oxlint/bin/oxlint', ['--deny-warnings'])
+run('node_modules/oxfmt/bin/oxfmt', ['--check'])
 installTools(join(root, 'scripts/lint'))
 run('scripts/lint/node_modules/@redocly/cli/bin/cli.js', ['lint', 'docs/openapi.json'])
 run('scripts/lint/packed-types.mjs', [])

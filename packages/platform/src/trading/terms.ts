@@ -1,11 +1,8 @@
 import { ApiError } from '../errors.ts'
 import { ceilTo, floorTo, over, readUnits, showUnits, times } from '../exchanges/units.ts'
 import type { Market, OrderBook, Side, TimeInForce, VenueTraits } from '../exchanges/venue.ts'
-import type { OrderBody } from './create-order.ts'
+import { SLIPPAGE_BPS, type OrderBody } from './order-body.ts'
 
-/** A market order may be done at most so much worse than the best price of now, unless it says otherwise. */
-export const SLIPPAGE_BPS = 100
-export const SLIPPAGE_BPS_MAX = 5000
 const BASIS_POINTS = 10_000n
 /** No market has more of anything. */
 const UNITS_MAX = 10n ** 36n
